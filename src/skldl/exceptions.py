@@ -101,6 +101,8 @@ class WordedError(ValueError):
         The message, in order.
     row : int, default=None
         Position of the row of the input that the error is about, where there is one.
+    column : str, default=None
+        Name of the column that the error is about, where there is one.
 
     Examples
     --------
@@ -113,9 +115,9 @@ class WordedError(ValueError):
     'drop'
     """
 
-    def __init__(self, *parts: str | Parameter, row: int | None = None) -> None:
+    def __init__(self, *parts: str | Parameter, row: int | None = None, column: str | None = None) -> None:
         message = Message(*parts)
-        self.parts, self.row = message.parts, row
+        self.parts, self.row, self.column = message.parts, row, column
         super().__init__(str(message))
 
     @property
@@ -134,9 +136,9 @@ class WordedError(ValueError):
         Returns
         -------
         error
-            An error of the same class, with the same parameters and row.
+            An error of the same class, with the same parameters, row and column.
         """
-        return type(self)(text, *self.parts, row=self.row)
+        return type(self)(text, *self.parts, row=self.row, column=self.column)
 
     def worded(self, spell: Callable[[Parameter], str]) -> str:
         """The message with its parameters spelled by a function, such as as options of the command line.

@@ -1,4 +1,4 @@
-"""The routes: answers are those of ``skldl predict``, and errors name the place and the cure."""
+"""The routes: answers are those of ``skldl predict``, and errors name the place and what to send."""
 
 import asyncio
 import io
@@ -12,7 +12,7 @@ import pytest
 
 from skldl.cli._app import run
 from skldl.serve import Limits
-from skldl.serve._errors import Refusal
+from skldl.serve._errors import RequestError
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 PARQUET = "application/vnd.apache.parquet"
@@ -106,14 +106,14 @@ WRONG_CELLS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "column", "message", "cure"), WRONG_CELLS)
-def test_a_wrong_cell_is_named_with_its_cure(client, rows, change, column, message, cure):
+@pytest.mark.parametrize(("change", "column", "message", "hint"), WRONG_CELLS)
+def test_a_wrong_cell_is_named_with_a_hint(client, rows, change, column, message, hint):
     answer = client.post("/predict", json=[rows[0], rows[1] | change])
     error = answer.json()["error"]
     assert answer.status_code == 422
     assert (error["row"], error["column"]) == (2, column)
     assert message in error["message"]
-    assert cure in error["cure"]
+    assert hint in error["hint"]
 
 
 def test_a_missing_column_is_named(client, rows):
@@ -122,7 +122,7 @@ def test_a_missing_column_is_named(client, rows):
         answer = client.post("/predict", content=body, headers=headers)
         assert answer.status_code == 422
         assert answer.json()["error"]["column"] == "town"
-        assert "null" in answer.json()["error"]["cure"]
+        assert "null" in answer.json()["error"]["hint"]
 
 
 @pytest.mark.parametrize(
@@ -184,10 +184,10 @@ def test_a_body_that_never_ends_or_is_cut_off(make_client):
         (({"type": "http.disconnect"},), 400),
         ((start, {"type": "http.disconnect"}), 400),
     ):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(RequestError) as refused:
             asyncio.run(answer_to(*messages))
         assert refused.value.status == status
-    with pytest.raises(Refusal, match=r"no JSON.*char 3"):  # all three parts of the body were read
+    with pytest.raises(RequestError, match=r"no JSON.*char 3"):  # all three parts of the body were read
         asyncio.run(answer_to(start, start, {"type": "http.request", "body": b"]"}))
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from skldl.serve import Limits
-from skldl.serve._errors import Refusal
+from skldl.serve._errors import RequestError
 
 GOOD = {"age": 31.5, "town": "Ulm", "smoker": "no"}
 EXPECTED = {200, 400, 406, 413, 415, 422}
@@ -164,6 +164,35 @@ def test_body_and_work_share_the_time_of_a_request(make_client, rows, monkeypatc
         await asyncio.sleep(0.3)
         return {"type": "http.request", "body": json.dumps(rows[:1]).encode()}
 
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(RequestError) as refused:
         asyncio.run(service.predict(model, {}, b"", receive))
     assert refused.value.status == 504
+
+
+def test_only_requests_that_are_late_are_cancelled(make_client, rows):
+    service = make_client(limits=Limits(seconds=0.5)).service
+
+    async def ask(seconds):
+        async def receive():
+            await asyncio.sleep(seconds)
+            return {"type": "http.request", "body": json.dumps(rows[1:2]).encode()}
+
+        try:
+            return (await service.predict(service.model(None), {}, b"", receive))[2]
+        except RequestError as error:
+            assert not asyncio.current_task().cancelling()
+            return error.status
+
+    async def serve():
+        first = [asyncio.create_task(ask(seconds)) for seconds in (30, 0.0, 40)]
+        await asyncio.sleep(0.2)
+        later = [asyncio.create_task(ask(seconds)) for seconds in (50, 0.01)]
+        gone = asyncio.create_task(ask(20))
+        await asyncio.sleep(0)
+        gone.cancel()  # by somebody else: this is not a late request
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        return await asyncio.gather(*first, *later)
+
+    for _ in range(2):  # also in a second event loop
+        assert asyncio.run(asyncio.wait_for(serve(), 20)) == [504, 1, 504, 504, 1]

@@ -1,4 +1,4 @@
-"""Long JSON bodies in pieces: the same rows as the whole, or the refusal of the whole."""
+"""Long JSON bodies in pieces: the same rows as the whole, or the rejected of the whole."""
 
 import json
 
@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from skldl.serve._bodies import PIECE, ROWS_AT_A_TIME, NotInPieces, read_records, record_pieces, write_answer
-from skldl.serve._errors import Refusal
+from skldl.serve._errors import RequestError
 from skldl.serve._model import Answer
 
 MANY = 10**6
@@ -80,7 +80,7 @@ def test_broken_pieces_in_the_middle_are_noticed():
 def test_rows_are_counted_over_all_pieces():
     body = orjson.dumps([{"a": "x" * 100} for _ in range(3000)])
     assert sum(map(len, record_pieces(body, 3000))) == 3000
-    with pytest.raises(Refusal, match="more than 2,999 rows"):
+    with pytest.raises(RequestError, match="more than 2,999 rows"):
         list(record_pieces(body, 2999))
 
 

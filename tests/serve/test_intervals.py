@@ -1,4 +1,4 @@
-"""Intervals in the answers of the service: those of ``skldl predict --level --covers``, or a refusal that says why."""
+"""Intervals in the answers of the service: those of ``skldl predict --level --covers``, or a rejected that says why."""
 
 import numpy as np
 import pandas as pd

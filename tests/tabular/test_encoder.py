@@ -411,6 +411,54 @@ def test_records_that_are_not_plain_need_a_table(change):
     assert dates.encode_records([{"when": "2024-01-01"}]) is None
 
 
+@pytest.mark.parametrize("max_categories", [2, 100])
+@pytest.mark.parametrize("columns", [["age", "town", "smoker"], ["town", "smoker"], ["town"], ["age"], ["word"]])
+def test_a_usual_record_has_the_same_features(columns, max_categories):
+    table = TABLE[columns]
+    text = [name for name in columns if name == "word"]
+    encoder = TableEncoder(text=text, max_categories=max_categories).fit(table)
+    whole = table.notna().all(axis=1) & (not text)
+    for row, record in enumerate(rows_of(table)):
+        encoded = encoder.encode_usual(record)
+        assert (encoded is not None) == whole[row]
+        if encoded is not None:
+            features = np.zeros(len(encoder.sources()))
+            features[: len(encoded[0])] = encoded[0]
+            features[encoded[1]] = 1.0
+            np.testing.assert_array_equal(features, dense(encoder.transform(table[row : row + 1]))[0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"age": None},
+        {"age": "40"},
+        {"age": 1e6},
+        {"age": []},
+        {"age": float("nan")},
+        {"age": 10**400},
+        {"town": "nowhere"},
+        {"town": " Ulm"},
+        {"town": None},
+        {"town": 5},
+        {"town": ["x"]},
+        {"smoker": None},
+        {"smoker": "perhaps"},
+        {"smoker": 2},
+        {"smoker": {}},
+    ],
+)
+def test_an_unusual_record_is_left_to_the_others(change):
+    table = pd.DataFrame({"age": [31.0, 54.0], "town": ["Ulm", "Bonn"], "smoker": ["yes", "no"]})
+    encoder = TableEncoder().fit(table)
+    good = {"age": 40.5, "town": "Ulm", "smoker": True}
+    assert encoder.encode_usual(good) is not None
+    assert encoder.encode_usual(good | change) is None
+    assert encoder.encode_usual({name: cell for name, cell in good.items() if name != "town"}) is None
+    assert encoder.encode_usual(["age"]) is None
+    assert TableEncoder().fit(DATES.to_frame()).encode_usual({"when": "2024-01-01"}) is None
+
+
 def test_a_record_of_a_sparse_encoder_may_be_an_array():
     table = pd.DataFrame({"w": [f"w{i % 90}" for i in range(500)], "x": np.arange(500.0)})
     encoder = TableEncoder().fit(table)

@@ -91,6 +91,7 @@ def refuse_nested(column: pd.Series) -> None:
                     Parameter("drop", [str(column.name)]),
                     ".",
                     row=row_of(column, position),
+                    column=str(column.name),
                 )
             if isinstance(value, bytes):
                 raise TableError(
@@ -99,6 +100,7 @@ def refuse_nested(column: pd.Series) -> None:
                     Parameter("drop", [str(column.name)]),
                     ".",
                     row=row_of(column, position),
+                    column=str(column.name),
                 )
 
 
@@ -168,7 +170,9 @@ def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Ser
     if infinite.any():
         position = int(np.argmax(infinite))
         place = cell_place(column, position)
-        raise NonFiniteError(f"{place} is infinite. Leave such cells empty.", row=row_of(column, position))
+        raise NonFiniteError(
+            f"{place} is infinite. Leave such cells empty.", row=row_of(column, position), column=str(column.name)
+        )
     return numbers
 
 
@@ -196,7 +200,9 @@ def refuse_missing(column: pd.Series, hint: str, error: type[DataError] = TableE
     """Name the first empty cell in an error."""
     if column.isna().any():
         position = int(np.argmax(column.isna()))
-        raise error(f"{cell_place(column, position)} is empty. {hint}", row=row_of(column, position))
+        raise error(
+            f"{cell_place(column, position)} is empty. {hint}", row=row_of(column, position), column=str(column.name)
+        )
 
 
 def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:
@@ -206,5 +212,7 @@ def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:
         shown = repr(column.iloc[position])
         shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
         raise NotNumericError(
-            f"{cell_place(column, position)} holds {shown}, where {what}.", row=row_of(column, position)
+            f"{cell_place(column, position)} holds {shown}, where {what}.",
+            row=row_of(column, position),
+            column=str(column.name),
         )

@@ -200,12 +200,14 @@ def label_numbers(labels: pd.DataFrame, *, allow_gaps: bool = False) -> pd.DataF
             raise NonFiniteError(
                 f"{cell_place(column, position)}, a label, is empty. Fill in a number, 0 if the label does not apply.",
                 row=row_of(column, position),
+                column=str(column.name),
             )
         if (column < 0).any():
             position = int(np.argmax((column < 0).to_numpy()))
             raise NegativeDegreeError(
                 f"{cell_place(column, position)}, a label, is {column.iloc[position]:g}. Degrees are at least zero.",
                 row=row_of(column, position),
+                column=str(column.name),
             )
     return numbers
 

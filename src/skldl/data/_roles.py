@@ -219,6 +219,7 @@ def _weights(column: pd.Series) -> FloatArray:
         raise SampleWeightError(
             f"{cell_place(column, position)} is negative. A weight is a number of at least zero.",
             row=row_of(column, position),
+            column=str(column.name),
         )
     return weights.to_numpy(dtype=np.float64)
 

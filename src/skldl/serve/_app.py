@@ -1,4 +1,4 @@
-"""The routes and their middleware: host, key, concurrency, time limit, counters and logs.
+"""The routes, the page and their middleware: host, key, concurrency, time limit, counters and logs.
 
 Starlette was chosen because it is the layer below FastAPI: routes and requests, without the validation
 by pydantic, which would repeat the checks of `skldl.tabular` with other error messages. Litestar has more
@@ -6,11 +6,15 @@ dependencies than the service needs. The gate is plain ASGI, since middleware cl
 prediction.
 """
 
+import base64
+import hashlib
 import hmac
+import re
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
+from importlib import resources
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -24,10 +28,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skldl.exceptions import DataError
-from skldl.serve._errors import Refusal, error_body
+from skldl.serve._errors import RequestError, error_body
 from skldl.serve._logs import log, log_request
 from skldl.serve._openapi import describe
-from skldl.serve._page import page_and_policy
 from skldl.serve._service import Service
 
 OPEN_ROUTES = ("/", "/health", "/ready")
@@ -73,7 +76,7 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
     >>> callable(app)
     True
     """
-    page, policy = page_and_policy()
+    page, policy = _page_and_policy()
 
     async def show_page(request: Request) -> Response:
         headers = {
@@ -106,7 +109,7 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
     async def explain(request: Request) -> Response:
         model = service.model(request.path_params.get("name"))
         request.scope["skldl_model"] = model
-        _check_places(service)
+        _check_capacity(service)
         return _json(await service.explain(model, dict(request.scope["headers"]), request.receive))
 
     gets: dict[str, Endpoint] = {
@@ -119,9 +122,9 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
         "/schema": schema,
         "/models/{name}/schema": schema,
     }
-    routes = [Route(path, _refusing(work, path), methods=["GET"]) for path, work in gets.items()]
+    routes = [Route(path, _answering_errors(work, path), methods=["GET"]) for path, work in gets.items()]
     for prefix in ("", "/models/{name}"):
-        routes.append(Route(f"{prefix}/explain", _refusing(explain, f"{prefix}/explain"), methods=["POST"]))
+        routes.append(Route(f"{prefix}/explain", _answering_errors(explain, f"{prefix}/explain"), methods=["POST"]))
         routes.append(Route(f"{prefix}/predict", _only_post, methods=["GET"]))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
     app.router.redirect_slashes = False
@@ -161,17 +164,17 @@ class Gate:
         service.metrics.running += 1
         try:
             headers = dict(scope["headers"])
-            refusal = self._refusal(path, headers)
-            if refusal is not None:
-                await _refused(refusal)(scope, receive, sending)
+            rejected = self._rejection(path, headers)
+            if rejected is not None:
+                await _error_response(rejected)(scope, receive, sending)
             elif method == "POST" and (route := _predict_route(path)) is not None:
                 # the route that must be fast, without the routing and the responses of Starlette
                 scope["skldl_route"], name = route
                 try:
                     model = scope["skldl_model"] = service.model(name)
-                    _check_places(service)
+                    _check_capacity(service)
                     content, kind, rows = await service.predict(model, headers, scope["query_string"], receive)
-                except (Refusal, DataError) as error:
+                except (RequestError, DataError) as error:
                     await _answer_of(error, scope)(scope, receive, sending)
                 else:
                     fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(content))]
@@ -184,8 +187,8 @@ class Gate:
         except Exception:
             log("error", "exception", request=number, traceback=traceback.format_exc())
             if not status:
-                refusal = Refusal(500, f"The service failed. See its log, request {number}.")
-                await _refused(refusal)(scope, receive, sending)
+                rejected = RequestError(500, f"The service failed. See its log, request {number}.")
+                await _error_response(rejected)(scope, receive, sending)
         finally:
             service.metrics.running -= 1
             seconds = time.perf_counter() - begun
@@ -200,11 +203,11 @@ class Gate:
         if self._service.draining:
             headers.append((b"connection", b"close"))
 
-    def _refusal(self, path: str, headers: Mapping[bytes, bytes]) -> Refusal | None:
+    def _rejection(self, path: str, headers: Mapping[bytes, bytes]) -> RequestError | None:
         if self._hosts is not None:
             name = _host_name(headers.get(b"host", b"localhost"))
             if name not in self._hosts:
-                return Refusal(
+                return RequestError(
                     421,
                     f"The service answers for localhost alone, not for {name[:100]!r}. Start it with a key, or "
                     "skldl serve with --no-key.",
@@ -215,7 +218,7 @@ class Gate:
             if len(words) == 2 and words[0].lower() == b"bearer":
                 sent = words[1].strip()
             if not hmac.compare_digest(sent, self._key):
-                return Refusal(
+                return RequestError(
                     401,
                     "A key is needed: send it as Authorization: Bearer KEY or X-API-Key: KEY.",
                     {"www-authenticate": "Bearer"},
@@ -240,54 +243,70 @@ def _predict_route(path: str) -> tuple[str, str | None] | None:
     return None
 
 
-def _check_places(service: Service) -> None:
+def _check_capacity(service: Service) -> None:
     """Refuse a request if too many are running."""
     if service.metrics.running > service.limits.concurrent:
         busy = f"More than {service.limits.concurrent} requests are running. Try again in a second."
-        raise Refusal(503, busy, {"retry-after": "1"})
+        raise RequestError(503, busy, {"retry-after": "1"})
 
 
-def _refusing(work: Endpoint, path: str) -> Endpoint:
+def _answering_errors(work: Endpoint, path: str) -> Endpoint:
     """An endpoint whose errors are answers."""
 
     async def answered(request: Request) -> Response:
         request.scope["skldl_route"] = path.replace("{name}", "*")  # Starlette has the route only since 1.8
         try:
             return await work(request)
-        except (Refusal, DataError) as error:
+        except (RequestError, DataError) as error:
             return _answer_of(error, request.scope)
 
     return answered
 
 
-def _answer_of(error: Exception, scope: Scope) -> Response:
-    if isinstance(error, Refusal):
-        return _refused(error)
+def _answer_of(error: RequestError | DataError, scope: Scope) -> Response:
+    if isinstance(error, RequestError):
+        return _error_response(error)
     model = scope.get("skldl_model")
-    return _json(error_body(_for_the_web(str(error)), model.encoder.kinds_ if model else None), 422)
+    return _json(error_body(error, model.encoder.kinds_ if model else None), 422)
 
 
 async def _only_post(request: Request) -> Response:
-    refusal = Refusal(405, "Send rows by POST: JSON records, CSV or Parquet.", {"allow": "POST"})
-    return _refused(refusal)
-
-
-def _for_the_web(message: str) -> str:
-    """Messages of the library name its parameters; here these are parameters of the address."""
-    return message.replace("keep='", "?keep='", 1) if message.startswith("keep='") else message
+    rejected = RequestError(405, "Send rows by POST: JSON records, CSV or Parquet.", {"allow": "POST"})
+    return _error_response(rejected)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         headers = error.headers or {}
-        return _refused(Refusal(405, f"{request.method} is not known here. Use {dict(headers).get('Allow')}."))
-    return _refused(Refusal(error.status_code, "There is no such address. GET /openapi.json lists what there is."))
+        return _error_response(
+            RequestError(405, f"{request.method} is not known here. Use {dict(headers).get('Allow')}.")
+        )
+    return _error_response(
+        RequestError(error.status_code, "There is no such address. GET /openapi.json lists what there is.")
+    )
 
 
-def _refused(refusal: Refusal) -> Response:
-    return _json(error_body(refusal.message), refusal.status, refusal.headers)
+def _error_response(rejected: RequestError) -> Response:
+    return _json(error_body(rejected), rejected.status, rejected.headers)
 
 
 def _json(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(orjson.dumps(content, default=str), status, headers, media_type="application/json")
+
+
+def _page_and_policy() -> tuple[bytes, str]:
+    """The page at ``/``, one HTML file, and the Content-Security-Policy that allows only its own style and script."""
+    text = resources.files("skldl.serve").joinpath("page.html").read_text(encoding="utf-8")
+    script, style = (_hashes(text, element) for element in ("script", "style"))
+    policy = (
+        f"default-src 'none'; script-src {script}; style-src {style}; connect-src 'self' blob:; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return text.encode(), policy
+
+
+def _hashes(page: str, element: str) -> str:
+    contents = re.findall(rf"<{element}>(.*?)</{element}>", page, flags=re.S)
+    digests = (base64.b64encode(hashlib.sha256(content.encode()).digest()).decode() for content in contents)
+    return " ".join(f"'sha256-{digest}'" for digest in digests)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from skldl.data import TableFile, TableWriter, _formats
 from skldl.exceptions import TableError
-from skldl.serve._errors import Refusal
+from skldl.serve._errors import RequestError
 from skldl.serve._model import Answer
 
 JSON, CSV, PARQUET = "application/json", _formats.CSV.media_type, _formats.PARQUET.media_type
@@ -56,7 +56,7 @@ def format_of_body(content_type: str, body: bytes) -> str:
         word = word or "none"
     word = _SYNONYMS.get(word, word)
     if word not in FORMATS.values():
-        raise Refusal(415, f"Content-Type {word} is not known. Send one of {', '.join(FORMATS.values())}.")
+        raise RequestError(415, f"Content-Type {word} is not known. Send one of {', '.join(FORMATS.values())}.")
     return word
 
 
@@ -70,7 +70,7 @@ def format_of_answer(accept: str, wanted: str, given: str) -> str:
     """
     if wanted:
         if wanted not in FORMATS:
-            raise Refusal(400, f"format={wanted} is not known. Use one of {', '.join(FORMATS)}.")
+            raise RequestError(400, f"format={wanted} is not known. Use one of {', '.join(FORMATS)}.")
         return FORMATS[wanted]
     if not accept or accept == "*/*" or accept == given:
         return given
@@ -80,7 +80,7 @@ def format_of_answer(accept: str, wanted: str, given: str) -> str:
             return _SYNONYMS.get(word, word)
     if any(word in ("*/*", "text/*", "application/*") for word in words):
         return given
-    raise Refusal(406, f"Accept: {accept[:100]} cannot be met. Ask for one of {', '.join(FORMATS.values())}.")
+    raise RequestError(406, f"Accept: {accept[:100]} cannot be met. Ask for one of {', '.join(FORMATS.values())}.")
 
 
 def read_records(body: bytes, max_rows: int) -> list[Any]:
@@ -88,12 +88,12 @@ def read_records(body: bytes, max_rows: int) -> list[Any]:
     try:
         records = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Refusal(400, f"The body is no JSON: {error}. Send a list with one object for each row.") from None
+        raise RequestError(400, f"The body is no JSON: {error}. Send a list with one object for each row.") from None
     if isinstance(records, dict):
         return [records]
     if not isinstance(records, list):
-        raise Refusal(422, "The body is JSON, but neither a list of objects, one for each row, nor one object.")
-    refuse_rows(len(records), max_rows)
+        raise RequestError(422, "The body is JSON, but neither a list of objects, one for each row, nor one object.")
+    check_n_rows(len(records), max_rows)
     return records
 
 
@@ -118,7 +118,7 @@ def record_pieces(body: bytes, max_rows: int) -> Iterator[list[Any]]:
         if not records:
             raise NotInPieces
         n_rows += len(records)
-        refuse_rows(n_rows, max_rows)
+        check_n_rows(n_rows, max_rows)
         yield records
         at = end if found is None else found.end() - 1
 
@@ -133,17 +133,17 @@ def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence
         pieces, n_rows = [], 0
         for piece in table.chunks(text=set(keep) - set(columns)):
             n_rows += len(piece)
-            refuse_rows(n_rows, max_rows)
+            check_n_rows(n_rows, max_rows)
             pieces.append(piece)
         if not pieces:
             return table.empty()
     return pieces[0] if len(pieces) == 1 else pd.concat(pieces)
 
 
-def refuse_rows(n_rows: int, max_rows: int) -> None:
+def check_n_rows(n_rows: int, max_rows: int) -> None:
     """Refuse more rows than the service accepts in one request."""
     if n_rows > max_rows:
-        raise Refusal(413, f"The body has more than {max_rows:,} rows. Send fewer at a time.")
+        raise RequestError(413, f"The body has more than {max_rows:,} rows. Send fewer at a time.")
 
 
 def _read_parquet(body: bytes, wanted: set[str], max_rows: int) -> pd.DataFrame:
@@ -156,22 +156,26 @@ def _read_parquet(body: bytes, wanted: set[str], max_rows: int) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(io.BytesIO(body))
         meta = file.metadata
-        refuse_rows(meta.num_rows, max_rows)
+        check_n_rows(meta.num_rows, max_rows)
         groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
         if sum(group.total_byte_size for group in groups) > limit:
-            raise Refusal(413, f"The Parquet body would take more than {limit:,} bytes. Send fewer rows at a time.")
+            raise RequestError(
+                413, f"The Parquet body would take more than {limit:,} bytes. Send fewer rows at a time."
+            )
         schema = file.schema_arrow
         names = [name for name in dict.fromkeys(schema.names) if name in wanted]
         words = [name for name in names if _is_text(pa, schema.field(name).type)]
         table = pq.read_table(io.BytesIO(body), columns=names, read_dictionary=words, use_threads=False)
-        refuse_rows(len(table), max_rows)
+        check_n_rows(len(table), max_rows)
         for name in words:
             size = sum(
                 pc.sum(pc.take(pc.cast(pc.binary_length(chunk.dictionary), pa.int64()), chunk.indices)).as_py() or 0
                 for chunk in table.column(name).chunks
             )
             if size > limit:
-                raise Refusal(413, f"Column {name!r} of the Parquet body would take {size:,} bytes. Shorten its cells.")
+                raise RequestError(
+                    413, f"Column {name!r} of the Parquet body would take {size:,} bytes. Shorten its cells."
+                )
             table = table.set_column(table.schema.get_field_index(name), name, table.column(name).cast(pa.string()))
         return table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError, KeyError) as error:

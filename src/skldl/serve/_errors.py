@@ -1,50 +1,59 @@
-"""Error responses of the service: a status, a message and, where they are known, row and column."""
+"""Error responses of the service: a status, a message and, where they are known, row, column and what to send."""
 
-import ast
-import re
+from collections.abc import Mapping
 from typing import Any
 
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
+from skldl.exceptions import DataError, Parameter
 
-_PLACE = re.compile(r"^Row (\d+)(?: of column (?P<column>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))?")
-_LACKING = re.compile(r"^The table lacks the column (?P<column>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
-_CURES = {
+_HINTS = {
     NUMBER: "Send a number, or null where it is missing.",
     BOOLEAN: "Send true or false, or null where it is missing.",
     DATE: "Send a date as it was written in the training table (see /schema), or null where it is missing.",
     CATEGORY: "Send a text, or null where it is missing.",
     TEXT: "Send a text, or null where it is missing.",
 }
+PARAMETERS = ("format", "keep", "digits", "level", "covers")
+"""What may stand after the question mark in the address of a request for predictions."""
 
 
-class Refusal(Exception):
-    """A request that cannot be answered: the status of HTTP, what is wrong with the cure, and headers of the answer."""
+class RequestError(Exception):
+    """A request that cannot be answered: the status of HTTP, what is wrong and what to do, headers of the answer."""
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.headers = status, message, headers
 
 
-def error_body(message: str, kinds: dict[str, str] | None = None) -> dict[str, Any]:
-    """The body of an error: its message, and row, column and cure if the message names a cell.
+def error_body(error: RequestError | DataError, kinds: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The body of an error: its message, and row, column and hint if it is about a cell or a column.
 
-    ``kinds`` has the kind of each column.
+    ``kinds`` has the kind of each column of the model.
 
     Examples
     --------
-    >>> error_body("Row 2 of column 'age' holds 'x', where the model expects a number.", {"age": "number"})["error"]
-    {'message': "Row 2 of column 'age' holds 'x', where the model expects a number.", 'row': 2, 'column': 'age',
-     'cure': 'Send a number, or null where it is missing.'}
+    >>> from skldl.exceptions import TableError
+    >>> error_body(TableError("Row 2 of column 'age' holds 'x'.", row=1, column="age"), {"age": "number"})["error"]
+    {'message': "Row 2 of column 'age' holds 'x'.", 'row': 2, 'column': 'age',
+     'hint': 'Send a number, or null where it is missing.'}
     """
-    error: dict[str, Any] = {"message": " ".join(message.split())}
-    if place := _PLACE.match(message):
-        error["row"] = int(place[1])
-    found = place if place and place["column"] else _LACKING.match(message)
-    if found:
-        error["column"] = ast.literal_eval(found["column"])
-        kind = (kinds or {}).get(error["column"])
-        if found is not place:
-            error["cure"] = "Name the column; null in JSON and an empty cell in CSV are missing values."
-        elif kind is not None:
-            error["cure"] = _CURES[kind]
-    return {"error": error}
+    if isinstance(error, RequestError):
+        return {"error": {"message": error.message}}
+    body: dict[str, Any] = {"message": " ".join(error.worded(_spelled).split())}
+    if error.row is not None:
+        body["row"] = error.row + 1
+    if error.column is not None:
+        body["column"] = error.column
+        if error.row is None:
+            body["hint"] = "Name the column; null in JSON and an empty cell in CSV are missing values."
+        elif kinds is not None and error.column in kinds:
+            body["hint"] = _HINTS[kinds[error.column]]
+    return {"error": body}
+
+
+def _spelled(parameter: Parameter) -> str:
+    """A parameter as it stands in the address of a request; one that has no place there as in Python."""
+    if parameter.name not in PARAMETERS or not parameter.has_value:
+        return str(parameter)
+    value = parameter.value
+    return f"?{parameter.name}={','.join(value) if isinstance(value, list | tuple) else value}"

@@ -9,12 +9,13 @@ import contextlib
 import sys
 import threading
 import time
+from functools import lru_cache
 from typing import Any
 
 from orjson import OPT_APPEND_NEWLINE, dumps
 
 FLUSH_SECONDS = 0.1
-LONGEST_PATH = 200
+MAX_PATH = 200
 _REQUEST = (
     b'{"time":"%b","level":"info","event":"request","request":"%b","method":%b,"path":%b,"status":%d,"ms":%.3f,'
     b'"rows":%d,"model":%b}\n'
@@ -26,7 +27,7 @@ _writing = threading.Lock()  # models are reloaded in threads, which write event
 
 def log(level: str, event: str, **fields: Any) -> None:
     """Write one event at once, with further fields in plain values; the level is info, warning or error."""
-    line = {"time": _clock.now().decode(), "level": level, "event": event, **fields}
+    line = {"time": _now().decode(), "level": level, "event": event, **fields}
     _waiting.append(dumps(line, default=str, option=OPT_APPEND_NEWLINE))
     flush()
 
@@ -37,8 +38,8 @@ def log_request(request: str, method: str, path: str, status: int, ms: float, ro
     if not _flush_is_due:
         _flush_is_due = True
         asyncio.get_running_loop().call_later(FLUSH_SECONDS, flush)
-    words = dumps(method), dumps(path[:LONGEST_PATH]), status, ms, rows, dumps(model)
-    _waiting.append(_REQUEST % (_clock.now(), request.encode(), *words))
+    words = dumps(method), dumps(path[:MAX_PATH]), status, ms, rows, dumps(model)
+    _waiting.append(_REQUEST % (_now(), request.encode(), *words))
 
 
 def flush() -> None:
@@ -53,17 +54,12 @@ def flush() -> None:
         sys.stderr.flush()
 
 
-class _Clock:
-    """The time as ISO 8601 in UTC; date, hour, minute and second are written once a second."""
-
-    def __init__(self) -> None:
-        self._second, self._text = -1, b""
-
-    def now(self) -> bytes:
-        second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-        if second != self._second:
-            self._second, self._text = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode()
-        return b"%b.%06d+00:00" % (self._text, nanoseconds // 1000)
+def _now() -> bytes:
+    """The time as ISO 8601 in UTC."""
+    second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    return b"%b.%06d+00:00" % (_written(second), nanoseconds // 1000)
 
 
-_clock = _Clock()
+@lru_cache(maxsize=1)  # date, hour, minute and second are the same for thousands of requests
+def _written(second: int) -> bytes:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode()

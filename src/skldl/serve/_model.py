@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from operator import mul
+from operator import add, mul
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,6 +77,9 @@ class ServedModel:
         self.true_intervals = getattr(pipeline, "true_intervals_", None)
         self._label_array = np.asarray(self.labels, dtype=object)
         self._linear = softmax_weights(self.estimator) if len(steps) == 2 else None
+        if self._linear is not None:
+            self._weights_of_numbers = np.ascontiguousarray(self._linear[0][: len(self.encoder.means_)].T)
+            self._intercept: list[float] = self._linear[1].tolist()
         self._kept_rows, self._kept_features = self._training_rows()
 
     # --- predictions ---
@@ -93,22 +96,30 @@ class ServedModel:
         encoded = self.encoder.encode_records(records, dense=self._linear is not None)
         return None if encoded is None else self._answer(self._distributions(encoded[0]), encoded[1])
 
-    def predict_one(self, record: Any) -> tuple[dict[str, Any], Unusual] | None:
-        """Predict for one record that needs no table: a row of an answer without intervals, and what is unusual in it.
+    def predict_one(self, record: Any) -> dict[str, Any] | None:
+        """Predict for one usual record by a linear model: a row of an answer without intervals; else None.
 
-        The same as `predict_plain` with plain floats: for one row, NumPy's overhead would be most of the time.
+        The same as `predict_plain`, with plain floats: for one row, NumPy's overhead would be most of the time.
         """
-        encoded = self.encoder.encode_records([record], dense=self._linear is not None)
+        if self._linear is None or self.intervals is not None:
+            return None
+        encoded = self.encoder.encode_usual(record)
         if encoded is None:
             return None
-        if self._linear is None:
-            degrees = self._distributions(encoded[0])[0].tolist()
-        else:
-            degrees = _softmax_of_one((encoded[0] @ self._linear[0] + self._linear[1]).tolist()[0])
-        cells: list[Any] = [*degrees, self.labels[degrees.index(max(degrees))], _entropy_of_one(degrees)]
-        if self._values is not None:
-            cells.append(sum(map(mul, degrees, self._values)))
-        return dict(zip(self._names, cells, strict=True)), encoded[1]
+        sums = self._weights_of_numbers.dot(encoded[0])
+        for position in encoded[1]:
+            sums += self._linear[0][position]
+        scores = list(map(add, sums.tolist(), self._intercept))
+        maximum = max(scores)
+        shifted = [score - maximum for score in scores]
+        powers = list(map(math.exp, shifted))
+        total = sum(powers)
+        row: list[Any] = [power / total for power in powers]
+        # -sum d log d with log d = shifted - log total: two terms that are not negative, so that nothing cancels
+        entropy = math.log(total) - sum(map(mul, row, shifted))
+        expected = () if self._values is None else (sum(map(mul, row, self._values)),)
+        row += (self.labels[scores.index(maximum)], entropy, *expected)
+        return dict(zip(self._names, row, strict=True))
 
     def predict_pieces(self, pieces: Iterable[Sequence[Any]]) -> Answer | None:
         """Predict for the records of a long body, given in pieces, or return None if one of them needs a table."""
@@ -258,18 +269,6 @@ class ServedModel:
             {"distance": float(distances[at]), "row": row, "labels": dict(zip(self.labels, given, strict=True))}
             for at, row, given in zip(order, features, degrees, strict=True)
         ]
-
-
-def _softmax_of_one(scores: list[float]) -> list[float]:
-    maximum = max(scores)
-    powers = [math.exp(score - maximum) for score in scores]
-    total = sum(powers)
-    return [power / total for power in powers]
-
-
-def _entropy_of_one(degrees: list[float]) -> float:
-    # minus inside the sum: certainty has the entropy 0, not -0
-    return sum(-degree * math.log(degree) for degree in degrees if degree)
 
 
 def _softmax(scores: FloatArray) -> FloatArray:

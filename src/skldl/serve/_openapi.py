@@ -15,7 +15,7 @@ _ERRORS = {
     "406": "The answer cannot be written in the format that the header Accept asks for.",
     "413": "The body is too large.",
     "415": "The body is of an unknown type.",
-    "422": "A cell or column is wrong: the error names row, column and cure.",
+    "422": "A cell or column is wrong: the error names row, column and what to send.",
     "503": "Too many requests are running.",
     "504": "The request took too long.",
 }
@@ -141,7 +141,7 @@ _ERROR = {
                 "message": {"type": "string"},
                 "row": {"type": "integer", "description": "Counted from 1."},
                 "column": {"type": "string"},
-                "cure": {"type": "string"},
+                "hint": {"type": "string"},
             },
             "required": ["message"],
         }

@@ -1,4 +1,4 @@
-"""The state of the service and the work behind its routes: models, limits, counters, reload."""
+"""The state of the service and the work behind its routes: models, limits, parameters, counters, reload."""
 
 import asyncio
 import contextlib
@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 import orjson
 from starlette.types import Receive
 
 from skldl.serve._bodies import (
+    DIGITS,
     JSON,
     NotInPieces,
     format_of_answer,
@@ -22,16 +24,18 @@ from skldl.serve._bodies import (
     record_pieces,
     write_answer,
 )
-from skldl.serve._deadlines import Deadlines
-from skldl.serve._errors import Refusal
+from skldl.serve._errors import PARAMETERS, RequestError
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
-from skldl.serve._model import Answer, ServedModel
-from skldl.serve._query import DEFAULTS, read_query
+from skldl.serve._model import GIVEN, TRUE, Answer, ServedModel
+from skldl.tabular._interval_columns import COVERS, LEVEL
+from skldl.utils.spelling import split_list
 
 SMALL_BODY = 2**15
 """Bodies up to this size are parsed in the event loop: handing them to a thread would take longer."""
 FEW_ROWS = 64
+_LATE = object()
+"""Why a request is cancelled that takes too long."""
 Result = TypeVar("Result")
 
 
@@ -61,6 +65,77 @@ class Limits:
     rows: int = 100_000
     seconds: float = 30.0
     concurrent: int = 64
+
+
+class Query(NamedTuple):
+    """What a request for predictions asks for; ``format`` is empty if it is not named."""
+
+    format: str = ""
+    keep: tuple[str, ...] = ()
+    digits: int = DIGITS
+    level: float = LEVEL
+    covers: str = GIVEN
+
+
+DEFAULTS = Query()
+
+
+def read_query(query_string: bytes, model: ServedModel) -> Query:
+    """Read and check the parameters after the question mark; other names and names given twice are errors."""
+    given: dict[str, str] = {}
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        if name not in PARAMETERS:
+            raise RequestError(400, f"{name[:40]!r} is not a parameter of predict. Use {', '.join(PARAMETERS)}.")
+        if name in given:
+            raise RequestError(
+                400, f"The parameter {name} is given twice. Give it once; columns are separated by commas."
+            )
+        given[name] = value
+    return Query(
+        given.get("format", ""),
+        tuple(split_list(given["keep"])) if "keep" in given else (),
+        _digits(given["digits"]) if "digits" in given else DIGITS,
+        _level(given["level"], model) if "level" in given else LEVEL,
+        _covers(given["covers"], model) if "covers" in given else GIVEN,
+    )
+
+
+def _digits(text: str) -> int:
+    if len(text) > 2 or not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 17:
+        raise RequestError(400, f"digits={text[:20]} must be a number from 1 to 17.")
+    return int(text)
+
+
+def _level(text: str, model: ServedModel) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = 0.0
+    if not 0 < level < 1:
+        raise RequestError(400, f"level={text[:20]} must be a number between 0 and 1, such as 0.9.")
+    if model.intervals is None:
+        raise _no_intervals(f"level={text[:20]}", model)
+    return level
+
+
+def _covers(text: str, model: ServedModel) -> str:
+    if text not in COVERS:
+        raise RequestError(400, f"covers={text[:20]} is not one of {', '.join(COVERS)}.")
+    if model.intervals is None:
+        raise _no_intervals(f"covers={text}", model)
+    if text == TRUE and model.true_intervals is None:
+        raise RequestError(
+            422,
+            f"covers=true: the model {model.name} does not know the votes behind its calibration rows. Leave it out, "
+            "or make the model from votes: skldl fit --intervals with --kind counts or --kind votes.",
+        )
+    return text
+
+
+def _no_intervals(parameter: str, model: ServedModel) -> RequestError:
+    return RequestError(
+        422, f"{parameter}: the model {model.name} keeps no calibration rows. Make it with skldl fit --intervals."
+    )
 
 
 class Service:
@@ -95,7 +170,6 @@ class Service:
         self.paths = {name: Path(path) for name, path in paths.items()}
         self.limits = limits or Limits()
         self.metrics = Metrics()
-        self._deadlines = Deadlines(self.limits.seconds)
         self.models = self._load()
         self.draining = False
         self._pool = ThreadPoolExecutor(max_workers=max(2, os.cpu_count() or 2), thread_name_prefix="predict")
@@ -140,7 +214,7 @@ class Service:
         if name is None:
             return next(iter(self.models.values()))
         if name not in self.models:
-            raise Refusal(404, f"There is no model {name[:100]!r}. There are {', '.join(self.models)}.")
+            raise RequestError(404, f"There is no model {name[:100]!r}. There are {', '.join(self.models)}.")
         return self.models[name]
 
     async def predict(
@@ -181,11 +255,10 @@ class Service:
         answer = records = None
         if given == JSON and len(body) <= SMALL_BODY and not keep:
             records = read_records(body, self.limits.rows)
-            if len(records) == 1 and wanted == JSON and model.intervals is None:
-                if (predicted_one := model.predict_one(records[0])) is not None:
-                    self.metrics.rows(model.name, 1, predicted_one[1])
-                    return orjson.dumps(predicted_one[:1]), JSON, 1
-            elif len(records) <= FEW_ROWS:
+            if len(records) == 1 and wanted == JSON and (row := model.predict_one(records[0])) is not None:
+                self.metrics.rows(model.name, 1, {})
+                return orjson.dumps([row]), JSON, 1
+            if len(records) <= FEW_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
                     content = write_answer(model.with_intervals(answer, query.level, query.covers), wanted, digits)
@@ -236,7 +309,7 @@ class Service:
     async def _explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
         records = read_records(await self.body(headers, receive), self.limits.rows)
         if len(records) != 1:
-            raise Refusal(422, f"The body has {len(records)} rows, and one is explained at a time.")
+            raise RequestError(422, f"The body has {len(records)} rows, and one is explained at a time.")
         return await self._in_thread(lambda: model.explain(records[0]))
 
     async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
@@ -259,7 +332,7 @@ class Service:
         if len(length) > 20 or not length.isdigit() or int(length) > most:
             raise _too_large(most)
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise Refusal(415, "Compressed bodies are not taken. Send it without Content-Encoding.")
+            raise RequestError(415, "Compressed bodies are not taken. Send it without Content-Encoding.")
         message = await receive()
         body = message.get("body", b"")
         if message.get("more_body"):
@@ -269,7 +342,7 @@ class Service:
         if len(body) > most:
             raise _too_large(most)
         if not body or body.isspace():
-            raise Refusal(400, "The body is empty. Send rows as JSON, CSV or Parquet.")
+            raise RequestError(400, "The body is empty. Send rows as JSON, CSV or Parquet.")
         return body
 
     async def _rest(self, receive: Receive, most: int) -> bytes:
@@ -289,11 +362,20 @@ class Service:
 
     async def _in_time(self, work: Awaitable[Result]) -> Result:
         """Wait for the answer to a request, body and work together, as long as it may take."""
+        task = asyncio.current_task()
+        assert task is not None
+        # as asyncio.timeout does it, in half of its time, which would be more than that of parsing a row
+        timer = task.get_loop().call_later(self.limits.seconds, task.cancel, _LATE)
         try:
-            return await self._deadlines.wait_for(work)
-        except TimeoutError:
+            return await work
+        except asyncio.CancelledError as error:
+            if error.args != (_LATE,):
+                raise
+            task.uncancel()
             message = f"The request took more than {self.limits.seconds:g} seconds. Send fewer rows at a time."
-            raise Refusal(504, message) from None
+            raise RequestError(504, message) from None
+        finally:
+            timer.cancel()
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         """Run work in a thread; if the request ends before, its place is free only when the work has ended."""
@@ -315,9 +397,9 @@ class Service:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _cut_off() -> Refusal:
-    return Refusal(400, "The connection was closed before the body was complete.")
+def _cut_off() -> RequestError:
+    return RequestError(400, "The connection was closed before the body was complete.")
 
 
-def _too_large(most: int) -> Refusal:
-    return Refusal(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
+def _too_large(most: int) -> RequestError:
+    return RequestError(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")

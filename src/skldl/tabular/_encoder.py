@@ -12,7 +12,7 @@ reads these: `TableEncoder.transform` for tables, `TableEncoder.encode_records` 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, starmap
-from operator import itemgetter
+from operator import getitem, itemgetter, le, sub, truediv
 from struct import Struct
 from struct import error as StructError
 from typing import Any, ClassVar, NamedTuple, Self
@@ -341,6 +341,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dense = not self.is_sparse_ or (dense and len(records) * self._lookup.n_features <= MAX_DENSE_CELLS)
         return self._features(cells, dense), self._unusual(cells)
 
+    def encode_usual(self, record: Mapping[str, Any]) -> tuple[list[float], list[int]] | None:
+        """Turn one JSON record into the numbers that `encode_records` would find, if nothing in it is unusual.
+
+        For a single row the overhead of NumPy is most of the time of `encode_records`: a service of a linear model that
+        adds up weights itself saves a tenth of a request.
+
+        Parameters
+        ----------
+        record : mapping
+            As for `encode_records`.
+
+        Returns
+        -------
+        numbers : list of float
+            The first features: numbers and indicators of missing cells.
+        ones : list of int
+            Positions of the features that are one, all others being zero.
+
+        None instead of both if a cell is missing, not known or far outside the range of training, or if the record
+        needs a table, or if there are columns of text.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from skldl.tabular import TableEncoder
+        >>> encoder = TableEncoder().fit(pd.DataFrame({"age": [1, 2, 3], "town": ["Ulm", "Bonn", "Ulm"]}))
+        >>> encoder.encode_usual({"age": 2, "town": "Ulm"})
+        ([0.0], [2])
+        """
+        return self._lookup.usual_cells(record)
+
     def unusual(self, X: Any) -> Unusual:
         """Count what the training table did not hold.
 
@@ -639,6 +670,11 @@ class _Lookup:
             name: ngram_counter(cut, encoder.hashed_text, vocabulary=encoder.vocabularies_[name])
             for name, cut in encoder.text_ngrams_.items()
         }
+        n_numbers = len(encoder.numbers_)
+        # as lists, since NumPy's numbers are slow one by one
+        self._lowest, self._highest = self.lowest.tolist(), self.highest.tolist()
+        self._means, self._scales = encoder.means_[:n_numbers].tolist(), encoder.scales_[:n_numbers].tolist()
+        self._no_gaps = ((0.0 - encoder.means_[n_numbers:]) / encoder.scales_[n_numbers:]).tolist()
         self._number_cells = _getter(self.numbers)
         self._word_cells = _getter(self.categories) if self.categories else None
         self._text_cells = _getter(self.texts) if self.texts else None
@@ -695,6 +731,28 @@ class _Lookup:
         if outside is not None and np.isinf(numbers).any():
             return None
         return _Cells(numbers, missing, outside, words, codes, unknown, texts)
+
+    def usual_cells(self, record: Any) -> tuple[list[float], list[int]] | None:
+        """See `TableEncoder.encode_usual`."""
+        if self._text_cells is not None or self.has_dates:
+            return None
+        codes: list[int] = []
+        try:
+            cells: Sequence[Any] = self._number_cells(record)
+            if self.truth:
+                cells = self._with_truth(cells)
+            # a missing cell or a text cannot be compared with numbers, and NaN is neither smaller nor larger than one
+            if not (all(map(le, self._lowest, cells)) and all(map(le, cells, self._highest))):
+                return None
+            if self._word_cells is not None:
+                words = self._word_cells(record)
+                if None in words:
+                    return None
+                codes = list(map(getitem, self.positions, words))
+            numbers = list(map(truediv, map(sub, cells, self._means), self._scales))
+        except (KeyError, TypeError, OverflowError):
+            return None
+        return numbers + self._no_gaps, codes
 
     def _read_numbers(self, records: Sequence[Any]) -> FloatArray:
         """The numbers and truth values of JSON records, NaN for null; `TypeError` for any other cell."""
@@ -818,9 +876,8 @@ def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Seque
         cells = [record.get(name) for record in records]
         for row, cell in enumerate(cells):
             if isinstance(cell, list | dict):
-                raise DataError(
-                    f"Row {row + 1} of column {name!r} holds {_json_type(cell)}, where one value belongs.", row=row
-                )
+                what = f"holds {_json_type(cell)}, where one value belongs"
+                raise DataError(f"Row {row + 1} of column {name!r} {what}.", row=row, column=name)
         # text and mixed cells stay objects; pandas finds the type of all others
         untyped = any(isinstance(cell, str) for cell in cells) or all(cell is None for cell in cells)
         table[name] = pd.Series(cells, dtype=object if untyped else None)

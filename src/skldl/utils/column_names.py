@@ -116,7 +116,8 @@ def check_columns(needed: Iterable[str], columns: Iterable[str]) -> None:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise TableError(
             f"The table lacks the column {lacking[0]!r}{more}, which the model was trained with. "
-            f"It has {list_names(present) or 'no column'}."
+            f"It has {list_names(present) or 'no column'}.",
+            column=lacking[0],
         )
 
 
