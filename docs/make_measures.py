@@ -27,28 +27,28 @@ evaluate([[0.5, 0.5]], [[0.25, 0.75]], measures=["clark", earth_mover.with_optio
 
 In the formulae $d_j$ is the true degree of label $j$, $\\hat d_j$ the predicted one and $c$ the number of labels;
 ↓ means lower is better, ↑ higher. No measure ever returns nan: 0/0 is 0, $0 \\ln 0$ is 0, and where a denominator or
-the argument of a logarithm can vanish it is floored at `eps` (machine epsilon by default; `eps=0` gives the true
-infinity).
+the argument of a logarithm can vanish it is raised to at least `eps` ("floored"; machine epsilon by default, and with
+`eps=0` the value is infinite).
 
 ## Which to use when
 
 - **To compare with published results**: the six of the paper, which is what `evaluate` computes by default.
 - **To report how good a model is**: `skill`, which is 1 for a perfect prediction and 0 for one that is no
-  better than the reference; in addition `intersection`, the share of mass on the right labels.
+  better than the reference; in addition `intersection`, the fraction of mass on the right labels.
 - **To train, tune or select a model**: `kullback_leibler` or `squared_euclidean`, whose best prediction is the true
-  mean distribution. Not `inner_product`, `argmax_accuracy` or the rank correlations: other predictions beat the truth
-  there, or equal it.
-- **If predictions hold zeros** (nearest neighbours, sparse votes): `jensen_shannon`, `hellinger` or `squared_chi2`.
+  mean distribution. Not `inner_product`, `argmax_accuracy` or the rank correlations: there other predictions are better
+  than the truth, or as good.
+- **If predictions contain zeros** (nearest neighbours, sparse votes): `jensen_shannon`, `hellinger` or `squared_chi2`.
   `kullback_leibler` then depends on `eps`; `clark` and `canberra` count 1 for each label that is 0 on one side only.
 - **If labels are ordered** (ratings, ages): `earth_mover` or `cumulative_jensen_shannon`; `error_of_mean` for the mean.
 - **If one label, or a few, will be acted on**: `argmax_accuracy`, `error_probability`, `top_k`.
 - **If only the order of the labels matters**: `spearman`, `kendall`.
-- **Rather not as a mean over rows**: measures with range up to ∞ that divide by a degree; single rows rule them.
+- **Rather not as a mean over rows**: measures with range up to ∞ that divide by a degree; single rows dominate them.
 """
 
 
 def render() -> str:
-    """Give the whole page."""
+    """The whole page."""
     families: dict[str, list[Measure]] = {}
     for measure in MEASURES.values():
         families.setdefault(measure.family, []).append(measure)
@@ -77,7 +77,9 @@ def _choice() -> str:
     judged = selection.judge()
     kept = [principle for principle, violations in judged.items() if not violations]
     left = "\n".join(
-        f"- `{name}` is left: {selection.reasons[name]}." for name in PAPER_MEASURES if name not in selection.chosen
+        f"- `{name}` is not chosen: {selection.reasons[name]}."
+        for name in PAPER_MEASURES
+        if name not in selection.chosen
     )
     libraries = "\n".join(
         f"- {library}: {', '.join(f'`{name}`' for name in names)}" for library, names in LIBRARIES.items()
@@ -85,24 +87,24 @@ def _choice() -> str:
     return f"""\
 ## How the six were chosen
 
-\\* marks the six of the paper. It takes them from a dendrogram by four principles: clusters further apart than 0.1, one
-measure per family, stable near zero, widely used. `skldl measures select` runs that choice again, on random
+\\* marks the six of the paper. It chooses them from a dendrogram by four principles: clusters further apart than 0.1,
+one measure per family, stable near zero, widely used. `skldl measures select` repeats that choice, on random
 distributions by default or on your own predictions, and draws the dendrogram;
 `skldl.metrics.selection.select_measures` documents what the paper leaves open and what was assumed. With the defaults
-it takes
+it chooses
 {_names(selection.chosen)}.
 
 The paper does not say how a correlation r between two measures becomes a distance. The default here, the sine
 $\\sqrt{{1 - r^2}}$, **was chosen because the paper's six then are in six clusters**; it is no independent confirmation
-of them. With $1 - |r|$ they do not ({other}).
+of them. With $1 - |r|$ they are not ({other}).
 
-The paper's six keep these principles on random distributions: {", ".join(kept)}. On predictions of real data they often
-lie in fewer clusters ([the reproduction](reproduction.md#typical-examples-and-the-tree-of-measures)). The rest is a
-matter of use:
+The paper's six keep these principles on random distributions: {", ".join(kept)}. On predictions of real data they are
+often in fewer clusters ([the reproduction](reproduction.md#typical-examples-and-the-tree-of-measures)). The
+rest depends on how widely they are used:
 
 {left}
 
-Usage is the number of general-purpose libraries that offer a measure ready-made, an assumption of ours:
+Usage is the number of general-purpose libraries that have a measure, an assumption of ours:
 
 {libraries}
 """

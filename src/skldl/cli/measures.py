@@ -1,4 +1,4 @@
-"""``skldl measures``: list the measures, and run the choice of six again."""
+"""``skldl measures``: list the measures, and repeat the choice of six."""
 
 import shutil
 import sys
@@ -61,8 +61,8 @@ def _line(measure: Measure, formula: str) -> str:
     start = f" {star}{measure.name:{WIDTH_OF_NAME}} {measure.arrow} {measure.range:{WIDTH_OF_RANGE}} "
     if not sys.stdout.isatty():
         return start + formula
-    room = max(shutil.get_terminal_size().columns - len(start), 24)
-    pieces = textwrap.wrap(formula, room, break_long_words=False, break_on_hyphens=False)
+    width = max(shutil.get_terminal_size().columns - len(start), 24)
+    pieces = textwrap.wrap(formula, width, break_long_words=False, break_on_hyphens=False)
     return start + f"\n{' ' * len(start)}".join(pieces)
 
 
@@ -117,9 +117,9 @@ def select(
         dissimilarity=dissimilarity,
         random_state=seed,
     )
-    _tell(selection)
+    _print_selection(selection)
     if repeat:
-        _tell_robustness(robustness(dissimilarity=dissimilarity))
+        _print_robustness(robustness(dissimilarity=dissimilarity))
 
     from skldl.plots import MeasureDendrogramDisplay
 
@@ -127,7 +127,7 @@ def select(
     print(f"\nfigure: {out}")
 
 
-def _tell(selection: Selection) -> None:
+def _print_selection(selection: Selection) -> None:
     settings = selection.settings
     print(f"{settings['experiments']} experiments, {settings['source']}, seed {settings['random_state']}")
     print(
@@ -136,24 +136,24 @@ def _tell(selection: Selection) -> None:
     print(f"\n  {f'chosen ({len(selection.chosen)})':{WIDTH_OF_NAME}}  usage  growth near zero")
     for name in selection.chosen:
         star = "*" if name in PAPER_MEASURES else " "
-        figures = f"{selection.usage.get(name, 0):5}  {selection.instability[name]:6.1f}"
-        print(f" {star}{name:{WIDTH_OF_NAME}}  {figures}")
+        numbers = f"{selection.usage.get(name, 0):5}  {selection.instability[name]:6.1f}"
+        print(f" {star}{name:{WIDTH_OF_NAME}}  {numbers}")
     print("\nthe paper's six (*):")
     for principle, violations in selection.judge().items():
         print(f"  {principle:10} {violations or 'kept'}")
     for name in PAPER_MEASURES:
         if name not in selection.chosen:
-            print(f"  {name} was left: {selection.reasons[name]}")
-    print("\nusage: how many of seven general-purpose libraries offer it")
+            print(f"  {name} was not chosen: {selection.reasons[name]}")
+    print("\nusage: how many of seven general-purpose libraries have it")
     print("growth near zero: times its usual size when a degree vanishes, at most", f"{selection.limit:g}")
 
 
-def _tell_robustness(outcome: Robustness) -> None:
-    names, share = outcome.usual
+def _print_robustness(outcome: Robustness) -> None:
+    names, fraction = outcome.usual
     print(f"\n{len(outcome.runs)} settings (seeds, numbers of labels, concentrations):")
     for line in (
-        f"most often ({share:.0%}): {', '.join(names)}",
-        "chosen in: " + ", ".join(f"{name} {share:.0%}" for name, share in outcome.frequency.items()),
+        f"most often ({fraction:.0%}): {', '.join(names)}",
+        "chosen in: " + ", ".join(f"{name} {fraction:.0%}" for name, fraction in outcome.frequency.items()),
         f"the paper's six keep the first three principles in {outcome.paper_admissible['all']:.0%}",
         f"of the paper's six, {outcome.agreement:.1f} are chosen on average",
     ):
@@ -161,7 +161,7 @@ def _tell_robustness(outcome: Robustness) -> None:
 
 
 def read_pairs(path: Path) -> tuple[Any, Any]:
-    """Read true and predicted distributions, as they are, from arrays or a table; see `select`."""
+    """Read true and predicted distributions, without normalising them, from arrays or a table; see `select`."""
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
     if holds_arrays(path):

@@ -162,7 +162,7 @@ cumulative_jensen_shannon = Measure(
     text="½ Σ F ln(2F/(F+G)) + G ln(2G/(F+G)), F, G: running sums of d, p",
     higher_is_better=False,
     compute=_cumulative_jensen_shannon,
-    use="Jensen-Shannon of the cumulative sums: respects the order; small sums at the low end count relatively.",
+    use="Jensen-Shannon of the cumulative sums: respects the order, and is most sensitive at the low end.",
     bound=Bound("(c−1)/2 ln 2", lambda n_labels: (n_labels - 1) / 2.0 * math.log(2.0)),
     zeros="0 ln 0 is 0; never below 0",
 )
