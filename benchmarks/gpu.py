@@ -231,18 +231,7 @@ def fit(bench: Bench) -> None:
 
     bare = bench.time(evaluation)
     bench.record("fit", "one evaluation in bare torch: softmax(X W), Xᵀ P", bare)
-    from skldl.maxent import _device_rows
-
-    rows = _device_rows.DeviceRows(X, D, None)
-    for about_mean in (False, True):
-        timing = bench.time(lambda rows=rows, about_mean=about_mean: rows.moments(about_mean=about_mean))
-        bench.record("fit", f"moments of X and D, about the mean: {about_mean}", timing)
-    U, before = np.full((n_features, n_labels), 0.01), _device_rows.SCORE_CELLS
-    for power in (22, 23, 24, 25, 26, 27):
-        _device_rows.SCORE_CELLS = 2**power
-        timing = bench.time(lambda rows=rows: rows.evaluate(U, None), 3)
-        bench.record("fit", f"one evaluation, blocks of 2^{power} scores", timing)
-    _device_rows.SCORE_CELLS = before
+    time_passes(bench, X, D)
     for settings in ({}, {"fit_intercept": True, "alpha": 1e-4}):
         model = SABFGS(**settings)
         ours = bench.time(lambda model=model: model.fit(X, D).loss_curve_[-1])
@@ -272,6 +261,29 @@ def fit(bench: Bench) -> None:
         f"{'':10} predictions differ from NumPy's by {apart[0]:.2g} (float32) and {apart[1]:.2g} (float64)", flush=True
     )
     bench.records[-1]["difference_to_numpy"] = apart
+
+
+def time_passes(bench: Bench, X: torch.Tensor, D: torch.Tensor) -> None:
+    """The passes of a fit, and what the size of blocks changes; version 0.2.0 has other names for them."""
+    if importlib.util.find_spec("skldl.maxent._search") is None:
+        return
+    from skldl.chunks._arrays import CheckedRows
+    from skldl.maxent import _blocks
+    from skldl.maxent._moments import read_moments
+    from skldl.maxent._objective import Passes
+
+    rows = CheckedRows(X, D)
+    for centred in (False, True):
+        timing = bench.time(lambda centred=centred: read_moments(rows, centred=centred))
+        bench.record("fit", f"moments of X and D, about the mean: {centred}", timing)
+    (moments,) = read_moments(rows, centred=False, diagonal=True)
+    passes, before = Passes(rows, largest=moments.largest), _blocks.DEVICE_CELLS
+    U, uses = np.full((1, X.shape[1], D.shape[1]), 0.01), np.ones((1, 1), dtype=bool)
+    for power in (22, 23, 24, 25, 26, 27):
+        _blocks.DEVICE_CELLS = 2**power
+        timing = bench.time(lambda: passes.sums(uses, U, None), 3)
+        bench.record("fit", f"one evaluation, blocks of 2^{power} scores", timing)
+    _blocks.DEVICE_CELLS = before
 
 
 def others(bench: Bench) -> None:

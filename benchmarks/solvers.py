@@ -6,6 +6,7 @@ steps and no stopping rule of its own; its callback computes the estimate from t
 
 import warnings
 from collections import deque
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -13,34 +14,35 @@ from _common import PAPER_SETS, SYNTHETIC, first_fold, load, timed
 from scipy import optimize, special
 
 from skldl import SABFGS
-from skldl.maxent import _fitting
+from skldl.maxent import _search
 from skldl.utils import solvers
 
 
 def minimise_by_scipy(
-    objective: Any, start: Any, *, method: str, tol: float, max_iter: int, lower_bound: float = -np.inf,
-    metric: Any = None, curvature: float = 1.0, callback: Any = None,
-) -> solvers.Minimum:  # fmt: skip
-    """The same interface as `skldl.utils.solvers.minimise`."""
-    metric = metric or solvers.Euclidean()
+    start: Any, parameters: Any, answer: Any, problem: Any, settings: Any, keep: Any,
+    *, known: Any = None, curvature: float = 1.0,
+) -> Generator[Any, Any, tuple[solvers.Minimum, dict[int, Any]]]:  # fmt: skip
+    """The same interface as `skldl.maxent._search._minimise`; it makes its passes itself and yields nothing."""
     curvatures: deque[float] = deque(maxlen=solvers.MEMORY)
-    run = solvers.Minimum(x=start, loss=np.inf, curvature=curvature, n_evaluations=0)
+    run = solvers.Minimum(x=start, loss=np.inf, metric=None, curvature=curvature, n_evaluations=0)
     last: dict[str, Any] = {}
     before: dict[str, Any] = {}
 
     def evaluate(x: Any) -> tuple[float, Any]:
-        loss, gradient = objective(x)
+        loss, gradient, metric = answer(problem.passes.run(problem.objective.at(parameters(x))))
         run.n_evaluations += 1
-        last.update(x=x.copy(), loss=loss, gradient=gradient.copy())
+        last.update(x=x.copy(), loss=loss, gradient=gradient.copy(), metric=metric)
         if run.n_evaluations == 1:
             judge()
         return loss, gradient
 
     def judge() -> None:
         run.curvature = min(curvatures, default=curvature)
-        run.excess = min(metric.dual(last["gradient"]) / run.curvature, last["loss"] - lower_bound)
-        run.converged = run.excess <= tol
-        run.x, run.loss = last["x"], last["loss"]
+        run.excess = min(
+            last["metric"].dual(last["gradient"]) / run.curvature, last["loss"] - problem.objective.entropy
+        )
+        run.converged = run.excess <= settings.tol
+        run.x, run.loss, run.metric = last["x"], last["loss"], last["metric"]
         run.loss_curve.append(run.loss)
         before.update(last)
 
@@ -49,31 +51,28 @@ def minimise_by_scipy(
             evaluate(intermediate_result.x)
         step, change = last["x"] - before["x"], last["gradient"] - before["gradient"]
         if step @ change > 0:
-            curvatures.append(float(step @ change) / metric.primal(step))
+            curvatures.append(float(step @ change) / last["metric"].primal(step))
         run.n_iter += 1
         judge()
-        if callback is not None:
-            callback(run.n_iter, run.x)
-        if run.converged or run.n_iter == max_iter:
+        if run.converged or run.n_iter == settings.max_iter:
             raise StopIteration
 
-    if callback is not None:
-        callback(0, start)
     options = {"maxcor": solvers.MEMORY, "maxls": solvers.MAX_TRIALS, "ftol": 0.0, "gtol": 0.0}
-    options |= {"maxiter": max_iter + 1, "maxfun": 10**9}
+    options |= {"maxiter": settings.max_iter + 1, "maxfun": 10**9}
     optimize.minimize(evaluate, start, jac=True, method="L-BFGS-B", callback=after_step, options=options)
-    return run
+    yield from ()
+    return run, {}
 
 
 def fit(X: Any, D: Any, alpha: float, solve: Any) -> tuple[float, Any]:
     """CPU seconds and the model, with one or the other solver."""
-    _fitting.minimise, kept = solve, _fitting.minimise
+    _search._minimise, kept = solve, _search._minimise
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return timed(lambda: SABFGS(alpha=alpha).fit(X, D), repeats=3)
     finally:
-        _fitting.minimise = kept
+        _search._minimise = kept
 
 
 def main() -> None:
@@ -83,7 +82,7 @@ def main() -> None:
     for name in (*PAPER_SETS, SYNTHETIC):
         X, D, _, _ = first_fold(*load(name))
         for alpha in (0.0, 0.01):
-            ours, model = fit(X, D, alpha, solvers.minimise)
+            ours, model = fit(X, D, alpha, _search._minimise)
             theirs, other = fit(X, D, alpha, minimise_by_scipy)
             losses = [
                 -(D * special.log_softmax(X @ m.coef_.T + m.intercept_, axis=1)).sum(axis=1).mean()

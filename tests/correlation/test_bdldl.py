@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 from skldl.correlation import BDLDL
 from skldl.losses._automatic_alpha import ridge_penalty
-from skldl.maxent import _whitening
+from skldl.maxent import _moments
 from skldl.maxent._whitening import factorise
 from skldl.simplex import project
 from skldl.testing import check_estimator, make_distributions
@@ -79,7 +79,7 @@ def test_path_and_sparse_features():
 
 def test_too_many_rows_and_columns_are_refused(monkeypatch):
     X, D = make_distributions(30, 12, 3)
-    monkeypatch.setattr(_whitening, "LARGEST_MATRIX", 10)
+    monkeypatch.setattr(_moments, "MAX_MATRIX", 10)
     with pytest.raises(ValueError, match="TruncatedSVD"):
         BDLDL().fit(X, D)
 

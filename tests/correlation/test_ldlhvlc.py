@@ -131,7 +131,7 @@ def test_many_columns_use_the_diagonal(monkeypatch, form):
     X[X < 0.5] = 0
     settings = {"alpha": 1e-2, "alpha_neighbours": 1e-2, "fit_intercept": True}
     expected = LDLHVLC(**settings).fit(X, D).predict(X)
-    monkeypatch.setattr(_joined, "LARGEST_MATRIX", 5)
+    monkeypatch.setattr(_joined, "MAX_MATRIX", 5)
     np.testing.assert_allclose(LDLHVLC(**settings).fit(form(X), D).predict(X), expected, atol=1e-4)
 
 

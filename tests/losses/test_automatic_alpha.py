@@ -15,7 +15,7 @@ from skldl.losses._automatic_alpha import (
     generalised_cross_validation,
     ridge_penalty,
 )
-from skldl.maxent import _whitening
+from skldl.maxent import _moments
 from skldl.maxent._whitening import factorise
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
@@ -91,7 +91,7 @@ def test_without_a_direction_with_one_row_and_without_eigenvalues(monkeypatch):
     assert generalised_cross_validation(np.full(3, 2.0), np.ones((3, 2)), one, one, 1) == pytest.approx(2e-10)
     X, D = make_distributions(60, 6, 3)
     weight = np.full(60, 1 / 60)
-    monkeypatch.setattr(_whitening, "LARGEST_MATRIX", 5)
+    monkeypatch.setattr(_moments, "MAX_MATRIX", 5)
     diagonal = factorise(X, weight, fit_intercept=False, scale_free=False)
     assert ridge_penalty(diagonal, D, weight, np.ones(3), 60) == pytest.approx(0.1 * (X**2).mean())
 

@@ -6,10 +6,10 @@ from scipy import sparse
 
 from skldl import SABFGS, SABFGSCV
 from skldl.chunks import ArrayRows
-from skldl.maxent import _row_moments, _rows_objective, _whitening
-from skldl.maxent._constant_columns import common_values, facts_of
-from skldl.maxent._objective import row_weights
-from skldl.maxent._whitening import column_deviations, factorise
+from skldl.maxent import _moments
+from skldl.maxent._folds import Folds
+from skldl.maxent._moments import read_moments
+from skldl.maxent._whitening import factorise
 from skldl.testing import make_distributions
 
 TWO_VALUES = [(1.0, 0.0), (-0.3, 0.0), (5.0, 7.0)]
@@ -31,12 +31,12 @@ def nearly_constant(common, other, tiny, n_rows=100, n_features=5):
 @pytest.mark.parametrize("tiny", [*TINY, 1e-323])
 def test_products_of_columns_are_those_of_dense_rows(values, tiny):
     X, _, weight = nearly_constant(*values, tiny)
-    weight = row_weights(100, weight)
+    weight /= weight.sum()
     dense, thin = (factorise(form, weight, fit_intercept=True, scale_free=False) for form in (X, sparse.csr_matrix(X)))
     scale = np.sqrt(np.diag(dense.gram))
     scale[scale == 0] = 1.0
     np.testing.assert_allclose(thin.gram / np.outer(scale, scale), dense.gram / np.outer(scale, scale), atol=1e-9)
-    np.testing.assert_allclose(column_deviations(sparse.csr_matrix(X), weight), scale * (np.diag(dense.gram) > 0), 1e-9)
+    np.testing.assert_allclose(np.sqrt(np.diag(thin.gram)), scale * (np.diag(dense.gram) > 0), 1e-9)
     np.testing.assert_allclose(thin.centre, dense.centre, rtol=1e-13)
 
 
@@ -56,7 +56,7 @@ def test_sparse_rows_in_memory_and_in_chunks_are_fitted_as_dense_ones(values, ti
 def test_a_flag_leaves_the_optimum_without_penalty_alone(tiny):
     """With more features than rows and no penalty, columns are scaled, and with them the rounding of their products."""
     X, _, weight = nearly_constant(1.0, 0.0, tiny, 60, 200)
-    weight = row_weights(60, weight)
+    weight /= weight.sum()
     dense, thin = (factorise(form, weight, fit_intercept=True, scale_free=True) for form in (X, sparse.csr_matrix(X)))
     np.testing.assert_allclose(thin.rows.eigenvalues, dense.rows.eigenvalues, rtol=1e-7)
 
@@ -72,8 +72,7 @@ def test_a_start_and_a_plain_search_know_the_features_as_they_are(n_features):
 
 
 def test_many_columns_take_the_diagonal(monkeypatch):
-    for module in (_whitening, _row_moments, _rows_objective):
-        monkeypatch.setattr(module, "LARGEST_MATRIX", 4)
+    monkeypatch.setattr(_moments, "MAX_MATRIX", 4)
     X, D, weight = nearly_constant(1.0, 0.0, 1e-9)
     thin, model = sparse.csr_matrix(X), SABFGS(0.01, fit_intercept=True, tol=1e-12)
     expected = model.fit(X, D, weight).predict(X)
@@ -86,7 +85,7 @@ def test_a_column_that_is_nearly_constant_without_one_fold_alone():
     thin, expected = sparse.csr_matrix(X), SABFGSCV([0.1], cv=3).fit(X, D, weight)
     rows = ArrayRows(thin, D, weight, chunk_rows=30)
     np.testing.assert_allclose(SABFGSCV([0.1], cv=3).fit(rows).coef_, expected.coef_, atol=1e-6)
-    fold = _row_moments.Folds.shuffled(3, 100).of(0, 100)
+    fold = Folds.shuffled(3, 100).of(0, 100)
     X[:, 1] = np.where(fold == fold[7], np.arange(100) % 5, 1.0)  # with that fold, it is not
     X[(fold != fold[7]).argmax(), 1] = 0.0
     weight[(fold != fold[7]).argmax()] = 1e-9
@@ -120,23 +119,22 @@ def test_only_nearly_constant_columns_of_two_values_are_measured_from_one_of_the
     X = np.column_stack([np.ones(10), np.ones(10), np.full(10, 5.0), np.ones(10), np.zeros(10)])
     X[0] = [1.0, 0.0, 7.0, 0.0, 3.0]
     X[1, 3] = 2.0
-    weight = row_weights(10, np.array([1e-6, 1e-6, *np.ones(8)]))
-    mean = weight @ X
-    found = common_values(weight @ X**2 - mean**2, mean, facts_of(sparse.csr_matrix(X)))
-    np.testing.assert_array_equal(found, [0.0, 1.0, 5.0, 0.0, 0.0])
-    mean = np.full(10, 0.1) @ X
-    found = common_values(np.full(10, 0.1) @ X**2 - mean**2, mean, facts_of(sparse.csr_matrix(X)))
-    np.testing.assert_array_equal(found, 0.0)
+    D = np.full((10, 2), 0.5)
+    for weight, expected in ((np.array([1e-6, 1e-6, *np.ones(8)]), [0.0, 1.0, 5.0, 0.0, 0.0]), (None, np.zeros(5))):
+        (moments,) = read_moments(ArrayRows(sparse.csr_matrix(X), D, weight, chunk_rows=3), centred=True)
+        np.testing.assert_array_equal(moments.origin, expected)
 
 
 def test_constant_columns_of_single_precision_have_no_deviation():
     X = np.tile(np.linspace(0.1, 3, 9, dtype=np.float32), (100, 1))
-    np.testing.assert_array_equal(column_deviations(sparse.csr_matrix(X), row_weights(100, None)), 0.0)
+    np.testing.assert_array_equal(
+        factorise(sparse.csr_matrix(X), np.full(100, 0.01), fit_intercept=True, scale_free=False).gram, 0.0
+    )
 
 
 def test_ordinary_sparse_rows_in_chunks_take_one_pass_for_the_moments():
     X, D, _ = nearly_constant(1.0, 0.0, 1.0)
     X[:, 1] = 3.7  # constant
     rows = ArrayRows(sparse.csr_matrix(X), D, chunk_rows=30)
-    _row_moments.read_moments(rows, _row_moments.Folds(3), about_mean=True)
+    read_moments(rows, Folds(3), centred=True)
     assert rows.n_passes == 1

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from skldl import SABFGS, MeanDistribution
-from skldl.maxent import _fitting, _whitening
+from skldl.maxent import _moments, _search
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 
@@ -169,7 +169,7 @@ def test_diagonal_preconditioner_reaches_the_same_optimum(monkeypatch, alpha):
     X, D = make_distributions(60, 8, 3)
     X = sparse.csr_matrix(np.where(X < 0.5, 0.0, X))
     expected = SABFGS(alpha, fit_intercept=True, tol=1e-12).fit(X, D).predict(X)
-    monkeypatch.setattr(_whitening, "LARGEST_MATRIX", 3)
+    monkeypatch.setattr(_moments, "MAX_MATRIX", 3)
     np.testing.assert_allclose(SABFGS(alpha, fit_intercept=True, tol=1e-12).fit(X, D).predict(X), expected, atol=1e-5)
 
 
@@ -290,7 +290,7 @@ def test_senseless_parameters_are_refused(settings, message):
 
 
 def test_dense_inverse_that_would_not_fit_is_refused(monkeypatch):
-    monkeypatch.setattr(_fitting, "LARGEST_DENSE_INVERSE", 10)
+    monkeypatch.setattr(_search, "MAX_DENSE_INVERSE", 10)
     X, D = make_distributions()
     with pytest.raises(ValueError, match=r"keeps a matrix of 12 × 12 numbers.*Use solver='lbfgs'"):
         SABFGS(solver="bfgs").fit(X, D)

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl import SABFGS
-from skldl.maxent import _fitting, _whitening
+from skldl.maxent import _search, _whitening
 from skldl.testing import make_distributions
 
 
@@ -53,8 +53,8 @@ def test_path_over_alpha_factorises_once(monkeypatch):
 @pytest.mark.parametrize("whiten", [False, True])
 def test_path_over_max_iter_is_one_run(whiten, monkeypatch):
     runs = []
-    original = _fitting.minimise
-    monkeypatch.setattr(_fitting, "minimise", lambda *a, **k: runs.append(1) or original(*a, **k))
+    original = _search.minimisation
+    monkeypatch.setattr(_search, "minimisation", lambda *a, **k: runs.append(1) or original(*a, **k))
     X, D = make_distributions(80, 5, 4)
     values = [5, 1, 3, 500]
     path = list(SABFGS(whiten=whiten).predict_path(X, D, X, param="max_iter", values=values))

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, sparse
+from scipy import optimize, sparse, special
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl import SABFGS, SAIIS
-from skldl.maxent import _scaling
-from skldl.maxent._iterations import Scaling
-from skldl.maxent._scaling import ScalingEquations, chebyshev, node_count
+from skldl.chunks._arrays import CheckedRows
+from skldl.maxent import _blocks, _scaling
+from skldl.maxent._scaling import Nodes, Scaling, chebyshev_nodes, node_count
 from skldl.testing import check_estimator, make_distributions
 
 
@@ -38,12 +38,18 @@ def _residual(X, weight, P, target, delta):
     return worst
 
 
-def _problem(X, seed=0, n_labels=3):
+def _problem(X, seed=0, n_labels=3, form=np.asarray, zero=()):
+    """Increments at random weights of moderate scores, with all that the paper's equation holds."""
     rng = np.random.default_rng(seed)
-    D, P = (rng.dirichlet(np.ones(n_labels), size=len(X)) for _ in range(2))
+    D = rng.dirichlet(np.ones(n_labels), size=len(X))
+    D[:, zero] = 0.0
+    D /= D.sum(axis=1, keepdims=True)
     weight = rng.uniform(0.5, 1.5, size=len(X))
-    weight /= weight.sum()
-    return weight, P, X.T @ (D * weight[:, None])
+    theta = rng.normal(size=(X.shape[1], n_labels)) / np.abs(X).sum(axis=1).max()
+    scaling = Scaling(CheckedRows(form(X), D, weight))
+    delta, _ = scaling.increments(scaling.state(theta))
+    weight = weight / weight.sum()
+    return weight, special.softmax(X @ theta, axis=1), X.T @ (D * weight[:, None]), delta
 
 
 RNG = np.random.default_rng(7)
@@ -67,8 +73,7 @@ FEATURES = {
 @pytest.mark.parametrize("name", FEATURES)
 def test_increments_are_the_roots_of_the_papers_equation(name, form):
     X = FEATURES[name]
-    weight, P, target = _problem(X)
-    delta = ScalingEquations(form(X), weight, target).solve(P)
+    weight, P, target, delta = _problem(X, form=form)
     assert _residual(X, weight, P, target, delta) < 1e-12
     g = np.abs(X).sum(axis=1)
     for k, j in np.ndindex(target.shape):
@@ -91,8 +96,7 @@ def test_increments_of_any_data(seed, n, q, negative, spread):
     X = rng.uniform(0.01, 1, size=(n, q)) * 10.0 ** rng.uniform(-spread, spread, size=(n, 1))
     if negative:
         X *= rng.choice([-1.0, 1.0], size=X.shape)
-    weight, P, target = _problem(X, seed)
-    assert _residual(X, weight, P, target, ScalingEquations(X, weight, target).solve(P)) < 1e-12
+    assert _residual(X, *_problem(X, seed)) < 1e-12
 
 
 @given(
@@ -166,19 +170,17 @@ def test_features_without_any_information():
 @pytest.mark.parametrize("name", ["non-negative", "one sum", "few sums", "wide range"])
 def test_target_zero_moves_the_weight_by_the_cap(name, sign):
     X = sign * FEATURES[name]
-    weight, P, target = _problem(X)
-    target[:, 1] = 0.0
-    delta = ScalingEquations(X, weight, target).solve(P)
+    weight, P, target, delta = _problem(X, zero=[1])
     np.testing.assert_allclose(delta[:, 1], -sign * 10 / np.abs(X).sum(axis=1).max())
     assert _residual(X, weight, P[:, [0, 2]], target[:, [0, 2]], delta[:, [0, 2]]) < 1e-12
 
 
 def test_far_roots_are_solved_in_blocks(monkeypatch):
     X = FEATURES["wide range, both signs"]
-    weight, P, target = _problem(X)
-    expected = ScalingEquations(X, weight, target).solve(P)
-    monkeypatch.setattr(_scaling, "BLOCK_CELLS", 1)
-    np.testing.assert_allclose(ScalingEquations(X, weight, target).solve(P), expected, rtol=1e-13)
+    expected = _problem(X)[-1]
+    monkeypatch.setattr(_scaling, "FAR_CELLS", 1)
+    monkeypatch.setattr(_blocks, "MIN_ROWS", 1)
+    np.testing.assert_allclose(_problem(X)[-1], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1e-3, 0.1, 1.0, 3.0])
@@ -186,8 +188,8 @@ def test_number_of_nodes_is_enough_and_not_much_more(exponent):
     t = np.linspace(-1, 1, 201)
 
     def error(count):
-        nodes, shares = chebyshev(t, 0.0, 1.0, count)
-        return np.abs(shares @ np.exp(exponent * nodes) / np.exp(exponent * t) - 1).max()
+        shares = Nodes("nodes", count=count).shares(t)
+        return np.abs(np.exp(exponent * chebyshev_nodes(0.0, 1.0, count)[0]) @ shares / np.exp(exponent * t) - 1).max()
 
     count = node_count(exponent)
     assert error(count) < 2e-13
@@ -247,11 +249,12 @@ def test_senseless_parameters_are_refused(settings):
 def test_residuals_on_the_papers_data(name, paper_data):
     X, D = paper_data(name)
     X, D = X[:400, :30], D[:400]
-    scaling = Scaling(X, D, None)
+    scaling = Scaling(CheckedRows(X, D))
     state = scaling.state(np.zeros((X.shape[1], D.shape[1])))
     for _ in range(3):
-        delta = scaling.equations.solve(state.P)
-        assert _residual(X, scaling.weight, state.P, scaling.target, delta) < 1e-12
+        P = special.softmax(X @ state.theta, axis=1)
+        delta, _ = scaling.increments(state)
+        assert _residual(X, np.full(len(D), 1 / len(D)), P, scaling.target, delta) < 1e-12
         before, state = state, scaling.improve(state)
         assert state.loss < before.loss
 

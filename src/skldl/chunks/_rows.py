@@ -51,8 +51,8 @@ class Chunk:
     """
 
     X: Any
-    D: FloatArray | None
-    weight: FloatArray | None
+    D: Any
+    weight: Any
     first: int = 0
 
     def __len__(self) -> int:

@@ -20,9 +20,9 @@ from scipy import sparse
 
 from skldl.base import BaseLDL
 from skldl.losses._automatic_alpha import ALPHA, count_different_rows, generalised_cross_validation
-from skldl.maxent import _whitening
-from skldl.maxent._objective import row_weights
+from skldl.maxent import _moments
 from skldl.maxent._whitening import Factorisation, factorise
+from skldl.utils.mean_mixture import row_weights
 from skldl.utils.parameters import NOT_NEGATIVE
 from skldl.utils.simplex import project
 from skldl.utils.typing import FloatArray
@@ -156,6 +156,6 @@ class _Decomposed:
 def _factorise(X: Any, sample_weight: FloatArray | None) -> Factorisation:
     """G, or the space of the rows; without a copy of X where rows are dense and have equal weights."""
     n_samples, n_features = X.shape
-    if sample_weight is None and not sparse.issparse(X) and n_features <= min(n_samples, _whitening.LARGEST_MATRIX):
+    if sample_weight is None and not sparse.issparse(X) and n_features <= min(n_samples, _moments.MAX_MATRIX):
         return Factorisation(X, None, gram=X.T @ X / n_samples)
     return factorise(X, row_weights(n_samples, sample_weight), fit_intercept=False, scale_free=False)

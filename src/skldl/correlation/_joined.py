@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skldl.maxent._whitening import LARGEST_MATRIX, Factorisation
+from skldl.maxent._moments import MAX_MATRIX
+from skldl.maxent._whitening import Factorisation
 from skldl.utils.typing import FloatArray
 
 
@@ -33,9 +34,7 @@ def join(plain: Factorisation, C: FloatArray, weight: FloatArray) -> Factorisati
         design = np.hstack([plain.design, C])
         weighted = design * weight[:, None]
     means = np.zeros(design.shape[1]) if centre is None else centre
-    if (
-        design.shape[1] > LARGEST_MATRIX
-    ):  # the diagonal is enough, since the coordinates only change the path of the solver
+    if design.shape[1] > MAX_MATRIX:  # the diagonal is enough, since the coordinates only change the path of the solver
         squares = design.multiply(weighted).sum(axis=0) if sparse.issparse(design) else (design * weighted).sum(axis=0)
         return Factorisation(design, centre, eigenvalues=np.maximum(np.asarray(squares).ravel() - means**2, 0.0))
     gram = weighted.T @ design

@@ -21,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl.base import BaseLDL
 from skldl.losses._automatic_alpha import ALPHA, automatic_alpha, count_different_rows
 from skldl.losses._rows import RowLoss
-from skldl.maxent._objective import row_weights
 from skldl.maxent._whitening import Factorisation, Whitening, factorise
+from skldl.utils.mean_mixture import row_weights
 from skldl.utils.parameters import BOOLEAN, COUNT, NOT_NEGATIVE
 from skldl.utils.simplex import log_softmax, softmax
 from skldl.utils.solvers import Minimum, minimise

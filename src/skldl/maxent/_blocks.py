@@ -1,184 +1,71 @@
-"""The maximum entropy objective and the moments of X as sums over blocks of rows.
+"""Sums over rows, taken block by block: what the maximum entropy objective and the moments of X need of the rows.
 
-Each function sees one block of rows and returns its contribution; a training set is the sum over its blocks, in the
-order of the rows. The same lines so serve arrays in memory, chunks of files and partitions on a cluster. With scores
-S = X U + 1 bᵀ, weights ω and P = softmax(S), a block contributes
+The rows are a NumPy array, a CSR matrix or an array on a device. With scores S = X U + 1 bᵀ, weights w and P =
+softmax(S) row by row, `softmax_sums` computes
 
-    Σ_i ω_i ln Σ_j exp s_ij,    Pᵀ diag(ω) X (labels × columns),    Σ_i ω_i p_i
+    Σ_i w_i ln Σ_j exp s_ij,    Xᵀ diag(w) P,    Σ_i w_i p_i
 
-to loss, gradient and mean prediction, and Σ ω_i (x_i − m)(x_i − m)ᵀ (or its diagonal) to the curvature.
+for several parameters (U, b) together, so that the rows are read once for all of them. Inside, scores are (requests,
+labels, rows): sums over labels then run along memory.
 
-`dense_block`, `weighted_softmax`, `block_gram` and `block_variances` use operators, in-place operators and functions of
-the array namespace ``xp`` alone, no indexing and nothing of SciPy. Block, parameters and weights come from ``xp``; the
-log-partition is returned as an array of no dimensions of ``xp`` where a device would have to wait for a float.
+Dense rows of NumPy are taken in blocks whose scores stay in the cache, and single precision becomes double block by
+block. Rows on a device keep their precision, and sums over them are in double precision.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from skldl.utils.arrays import as_double, exp_in_place, product_over_rows, sum_in_double
+from skldl.utils.arrays import (
+    as_double,
+    as_type_of,
+    exp_in_place,
+    is_device_array,
+    namespace,
+    product_over_rows,
+    row_blocks,
+    sum_in_double,
+    weighted_row_sum,
+)
+from skldl.utils.missing import rest_of
 from skldl.utils.typing import FloatArray
 
-SAFE_SCORE = 500.0
+SAFE_SCORES = {4: 60.0, 8: 500.0}
+"""Scores up to this size can be exponentiated as they are, by bytes of a number: exp(±60) and exp(±500) and sums and
+products of a few of them are far from the ends of single and double precision."""
 CACHE_CELLS = 1 << 16
-"""Scores of one block of dense rows: labels × rows, so that they stay in the cache."""
+"""Scores of one block of NumPy's rows, labels × rows: half a megabyte, which stays in the cache of one core."""
 GRAM_CELLS = 1 << 18
-"""Numbers in one block of dense rows when products of columns are summed."""
-
-Normalise = Callable[[Any, slice], Any]
-
-
-def weighted_softmax(scores: Any, weight: Any, xp: Any = np, *, safe: bool | None = None, factors: Any = None) -> Any:
-    """Turn scores (n_labels, n_samples) into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij.
-
-    ``safe`` says that exp can neither overflow nor vanish; None looks at the scores. On a device ``weight`` may be a
-    number, ``factors`` (n_labels, 1) are multiplied to the exponentials, sums are in double precision, and the result
-    is an array of no dimensions.
-    """
-    if safe is None:
-        safe = max(float(xp.max(scores)), -float(xp.min(scores))) < SAFE_SCORE
-    shift = None
-    if not safe:
-        shift = xp.max(scores, axis=0)
-        scores -= shift
-    if xp is not np:
-        exp_in_place(scores, xp)
-        if factors is not None:
-            scores *= factors
-        totals = sum_in_double(scores, axis=0)
-        scores *= xp.astype(weight / totals, scores.dtype, copy=False)
-        totals = xp.log(totals)
-        return xp.sum(weight * (totals if shift is None else totals + shift))
-    np.exp(scores, out=scores)
-    totals = np.sum(scores, axis=0)
-    scores *= weight / totals
-    np.log(totals, out=totals)
-    if shift is not None:
-        totals += shift
-    return float(weight @ totals)
+"""Numbers in one block of NumPy's rows when products of columns are summed."""
+MIN_ROWS = 64
+"""Rows in a block of NumPy's rows at least: with fewer, the calls cost more than the arithmetic."""
+DEVICE_CELLS = 1 << 26
+"""Scores of one block on a device: large enough for full speed, small enough to leave memory to the rows."""
 
 
-def dense_block(
-    rows: Any, across: Any, intercept: Any, normalise: Callable[[Any, Any], Any], which: Any, xp: Any = np
-) -> tuple[Any, Any, Any]:
-    """Contribution of one block of dense rows.
-
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_columns), float64
-        The block.
-    across : array of shape (n_labels, n_columns)
-        Uᵀ, contiguous.
-    intercept : array of shape (n_labels, 1) or None
-        b as a column.
-    normalise : callable
-        From scores (n_labels, n_rows) and ``which`` to their part of the log-partition; turns the scores into ω_i p_ij
-        in place, as `weighted_softmax` does.
-    which : any
-        What ``normalise`` needs to know the rows by: their weights, or a slice.
-    xp : module, default=numpy
-        Namespace of the arrays.
-
-    Returns
-    -------
-    log_partition : float or array of no dimensions
-        Σ_i ω_i ln Σ_j exp s_ij.
-    products : array of shape (n_labels, n_columns)
-        Σ_i ω_i p_ij x_ik.
-    mean : array of shape (n_labels,)
-        Σ_i ω_i p_ij.
-    """
-    P = across @ rows.T
-    if intercept is not None:
-        P += intercept
-    log_partition = normalise(P, which)
-    if xp is not np:
-        return log_partition, product_over_rows(P, rows), sum_in_double(P, axis=1)
-    return log_partition, P @ rows, np.sum(P, axis=1)
+def blocks(X: Any, cells_per_row: int, cells: int) -> Iterator[slice]:
+    """Cut rows into blocks, in their order: of about ``cells`` numbers in NumPy, of `DEVICE_CELLS` on a device."""
+    cells = DEVICE_CELLS if is_device_array(X) else max(cells, MIN_ROWS * cells_per_row)
+    return row_blocks(X.shape[0], cells_per_row, cells)
 
 
-def sparse_block(
-    X: Any, U: FloatArray, intercept: FloatArray | None, normalise: Callable[[Any, Any], Any], which: Any
-) -> tuple[Any, FloatArray, FloatArray]:
-    """Contribution of one block of sparse rows; the products are (n_columns, n_labels)."""
-    P = np.ascontiguousarray((X @ U).T)
-    if intercept is not None:
-        P += intercept
-    log_partition = normalise(P, which)
-    return log_partition, X.T @ P.T, P.sum(axis=1)
+def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_threads: int) -> Iterator[Any]:
+    """Results of a function of each item, in the order of the items.
 
-
-def sum_of_blocks(
-    X: Any,
-    U: FloatArray,
-    b: FloatArray | None,
-    normalise: Normalise,
-    block_rows: int,
-    n_threads: int = 1,
-) -> tuple[float, FloatArray, FloatArray]:
-    """Log-partition, gradient of it over U, and mean prediction of many rows, block by block.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_columns)
-        Rows; a sparse matrix is one block, in double precision.
-    U : ndarray of shape (n_columns, n_labels)
-        Weights.
-    b : ndarray of shape (n_labels,) or None
-        Intercept.
-    normalise : callable
-        From the scores of some rows (n_labels, n_rows) and the slice of these rows to their part of the log-partition,
-        as `weighted_softmax`.
-    block_rows : int
-        Number of dense rows in a block.
-    n_threads : int, default=1
-        Number of blocks of dense rows to work on at once. They are added in the same order, so that it changes nothing.
-
-    Returns
-    -------
-    log_partition : float
-        Σ_i ω_i ln Σ_j exp s_ij.
-    gradient : ndarray of shape (n_columns, n_labels)
-        Xᵀ diag(ω) P.
-    mean : ndarray of shape (n_labels,)
-        Weighted mean of P.
-    """
-    intercept = None if b is None else b[:, None]
-    if sparse.issparse(X):
-        part, gradient, mean = sparse_block(X, U, intercept, normalise, slice(None))
-        return float(part), np.asarray(gradient), mean
-    gradient = np.zeros(U.shape)
-    log_partition = 0.0
-    mean = np.zeros(U.shape[1])
-    across = np.ascontiguousarray(U.T)
-
-    def contribution(some: slice) -> tuple[Any, Any, Any]:
-        rows = X[some].astype(np.float64, copy=False)
-        return dense_block(rows, across, intercept, normalise, some)
-
-    for part, products, sums in in_threads(contribution, row_blocks(X.shape[0], block_rows), n_threads):
-        log_partition += float(part)
-        gradient += products.T
-        mean += sums
-    return log_partition, gradient, mean
-
-
-def in_threads(function: Callable[[slice], Any], blocks: Iterable[slice], n_threads: int) -> Iterator[Any]:
-    """Results of a function of each block, in the order of the blocks.
-
-    With several threads the products of each are left to one thread of the linear algebra library.
+    With several threads the products of each are left to one thread of the linear algebra library: on a busy machine
+    threads of two libraries wait for each other actively.
     """
     if n_threads == 1:
-        yield from map(function, blocks)
+        yield from map(function, items)
         return
     with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(function, blocks)
+        yield from pool.map(function, items)
 
 
 @cache
@@ -186,64 +73,260 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()  # looking for them takes milliseconds
 
 
-def row_blocks(n_rows: int, size: int) -> Iterator[slice]:
-    """Cut rows into blocks, in their order."""
-    return (slice(first, first + size) for first in range(0, n_rows, size))
+def weighted_softmax(scores: Any, weight: Any, *, safe: bool | None = None, factors: Any = None) -> Any:
+    """Turn scores (…, n_labels, n_rows) into w_i p_ij in place, and return Σ_i w_i ln Σ_j exp s_ij of shape (…).
 
-
-def cache_rows(n_labels: int) -> int:
-    """Number of dense rows in a block whose scores stay in the cache."""
-    return max(64, CACHE_CELLS // n_labels)
-
-
-def block_gram(rows: Any, weight: Any, mean: Any, xp: Any = np) -> Any:
-    """Σ ω_i (x_i − mean)(x_i − mean)ᵀ of one block of dense rows, without the cancellation of a later subtraction."""
-    if xp is not np:
-        centred = rows if mean is None else rows - mean
-        if weight is not None:
-            centred = centred * xp.astype(xp.sqrt(weight), rows.dtype, copy=False)[:, None]
-        return product_over_rows(centred.T, centred)
-    centred = rows - mean
-    centred *= np.sqrt(weight)[:, None]
-    return centred.T @ centred
-
-
-def block_variances(rows: Any, weight: Any, mean: Any, xp: Any = np) -> Any:
-    """Σ ω_i (x_ik − mean_k)² of one block of dense rows, for each column k.
-
-    On a device ``weight`` None counts each row once, and ``mean`` None stands for zero; so does `block_gram`.
+    Parameters
+    ----------
+    scores : array of shape (…, n_labels, n_rows)
+        Scores; those of labels that cannot be are -inf.
+    weight : array of shape (n_rows,) or None
+        Weights in double precision; None stands for ones.
+    safe : bool or None, default=None
+        Whether exp can neither overflow nor vanish; None looks at the scores.
+    factors : array of shape (…, n_labels, 1) or None, default=None
+        Multiplied to the exponentials.
     """
-    if xp is not np:
-        squares = as_double(rows if mean is None else rows - mean) ** 2
-        return xp.sum(squares, axis=0) if weight is None else weight @ squares
-    return weight @ (rows - mean) ** 2
+    xp = namespace(scores)
+    if safe is None:
+        safe = max(float(xp.max(scores)), -float(xp.min(scores))) < SAFE_SCORES[8]
+    shift = None
+    if not safe:
+        shift = xp.max(scores, axis=-2, keepdims=True)
+        scores -= shift
+    exp_in_place(scores, xp)
+    if factors is not None:
+        scores *= factors
+    totals = sum_in_double(scores, axis=-2)
+    scale = 1.0 / totals if weight is None else weight / totals
+    scores *= as_type_of(scale, scores)[..., None, :]
+    logarithms = xp.log(totals)
+    if shift is not None:
+        logarithms += shift[..., 0, :]
+    return xp.sum(logarithms, axis=-1) if weight is None else logarithms @ weight
 
 
-def gram(X: Any, weight: FloatArray, mean: FloatArray, n_threads: int = 1) -> FloatArray:
-    """Σ ω_i (x_i − mean)(x_i − mean)ᵀ of many rows.
+class SoftmaxSums(NamedTuple):
+    """What rows contribute to an evaluation, for each request.
 
-    For sparse rows Σ ω_i x_i x_iᵀ, from which the caller subtracts the product of the means: sparse rows stay sparse.
+    Attributes
+    ----------
+    log_partition : array of shape (n_requests,)
+        Σ_i w_i ln Σ_j exp s_ij; with missing degrees what takes its place, see `skldl.maxent._objective`.
+    gradient : array of shape (n_requests, n_labels, n_columns)
+        Its gradient over U, transposed.
+    gradient_of_b : array of shape (n_requests, n_labels)
+        Its gradient over b: without missing degrees Σ_i w_i p_ij.
+    hidden : array of shape (n_requests, n_labels)
+        What missing degrees take from Σ_i w_i p_ij in ``gradient_of_b``; zero where there are none.
+    """
+
+    log_partition: Any
+    gradient: Any
+    gradient_of_b: Any
+    hidden: Any
+
+
+def softmax_sums(
+    X: Any,
+    weight: Any,
+    U: FloatArray,
+    b: FloatArray | None,
+    *,
+    safe: bool | None = None,
+    degrees: tuple[FloatArray, str] | None = None,
+    gradient: bool = True,
+    n_threads: int = 1,
+) -> SoftmaxSums:
+    """Sum over rows for several parameters (U, b).
+
+    Parameters
+    ----------
+    X : ndarray, CSR matrix or array on a device, of shape (n_rows, n_columns)
+        Rows, at least one.
+    weight : array of shape (n_rows,) or None
+        Their weights in double precision, where X is; None stands for ones.
+    U : ndarray of shape (n_requests, n_columns, n_labels)
+        Weights of the columns.
+    b : ndarray of shape (n_requests, n_labels) or None
+        Intercepts.
+    safe : bool or None, default=None
+        Whether all scores without intercept can be exponentiated as they are; None looks at them.
+    degrees : tuple of ndarray and str, default=None
+        Distributions with NaN and what NaN means, if there are missing degrees.
+    gradient : bool, default=True
+        Whether the gradient over U is needed; without it, it has no columns.
+    n_threads : int, default=1
+        Number of blocks of dense rows in memory to work on at once. They are added in the same order, so that it
+        changes no digit.
+    """
+    n_requests, n_columns, n_labels = U.shape
+    shape = (n_requests, n_labels, -1)
+    is_sparse, is_device = sparse.issparse(X), is_device_array(X)
+    across = U.transpose(0, 2, 1).reshape(n_requests * n_labels, n_columns)
+    across = as_type_of(across, X) if is_device else np.ascontiguousarray(across)
+    intercept = None if b is None else _Intercept(b, X)
+    if is_sparse:
+        X = X.astype(np.float64, copy=False)
+
+    def contribution(some: slice) -> SoftmaxSums:
+        rows = X if is_sparse else _block(X, some)
+        scores = np.ascontiguousarray((rows @ across.T).T) if is_sparse else across @ rows.T
+        xp = namespace(scores)
+        scores = xp.reshape(scores, shape)
+        own = None if weight is None else weight[some]
+        if degrees is not None:
+            part, hidden = _missing_softmax(scores, own, degrees[0][some], degrees[1], intercept)
+        else:
+            part, hidden = _softmax(scores, own, intercept, safe=safe), np.zeros((n_requests, n_labels))
+        sums = sum_in_double(scores, axis=-1)
+        scores = xp.reshape(scores, (n_requests * n_labels, -1))
+        if not gradient:
+            rows = rows[:, :0]
+        # in memory (Xᵀ Pᵀ)ᵀ is up to twice as fast as P X: BLAS prefers the long axis of rows inside
+        products = product_over_rows(scores, rows) if is_device else np.asarray(rows.T @ scores.T).T
+        return SoftmaxSums(part, products, sums, hidden)
+
+    pieces = [slice(None)] if is_sparse else blocks(X, n_requests * n_labels, CACHE_CELLS)
+    parts = in_threads(contribution, pieces, 1 if is_sparse or is_device else n_threads)
+    total = next(parts)
+    for part in parts:
+        total = SoftmaxSums(*map(operator.iadd, total, part))
+    xp = namespace(total.gradient)
+    of_U = xp.reshape(total.gradient, (n_requests, n_labels, n_columns if gradient else 0))
+    log_partition = total.log_partition
+    if intercept is not None:
+        shift = as_type_of(intercept.top + intercept.lost, of_U) * total.gradient_of_b
+        log_partition = log_partition + xp.sum(shift, axis=-1)
+    if gradient and is_single(X):  # the device saw rounded weights: without this the loss would not be smooth in U
+        lost = as_type_of((U - U.astype(np.float32)).transpose(0, 2, 1), of_U)
+        log_partition = log_partition + xp.sum(xp.sum(lost * of_U, axis=-1), axis=-1)
+    return total._replace(log_partition=log_partition, gradient=of_U)
+
+
+def is_single(X: Any) -> bool:
+    """Whether rows are computed in single precision: on a device alone."""
+    return is_device_array(X) and X.dtype == namespace(X).float32
+
+
+class _Intercept:
+    """How an intercept enters: as factors of the exponentials, or added to the scores where it is large.
+
+    Added to scores of single precision it would be rounded in the same direction in all rows, and the loss would jump
+    by 1e-8 from one b to the next. The largest of each request, ``top``, is taken out, and ``lost`` is what rounding
+    takes from the rest.
+    """
+
+    def __init__(self, b: FloatArray, X: Any) -> None:
+        self.top = b.max(axis=1, keepdims=True)
+        rest = b - self.top
+        single, is_device = is_single(X), is_device_array(X)
+        self.is_factor = -float(rest.min()) < SAFE_SCORES[4 if single else 8]
+        values = np.exp(rest) if self.is_factor else rest
+        self.values = as_type_of(values[:, :, None], X) if is_device else values[:, :, None]
+        rounded = values.astype(np.float32 if single else np.float64)
+        self.lost = rest - (np.log(rounded.astype(np.float64)) if self.is_factor else rounded)
+
+
+def _softmax(scores: Any, weight: Any, intercept: _Intercept | None, *, safe: bool | None) -> Any:
+    """`weighted_softmax` of scores with their intercept."""
+    if intercept is None:
+        return weighted_softmax(scores, weight, safe=safe)
+    if intercept.is_factor:
+        return weighted_softmax(scores, weight, safe=safe, factors=intercept.values)
+    scores += intercept.values
+    return weighted_softmax(scores, weight, safe=False)
+
+
+def _missing_softmax(
+    scores: FloatArray, weight: FloatArray | None, D: FloatArray, missing: str, intercept: _Intercept | None
+) -> tuple[FloatArray, FloatArray]:
+    """`weighted_softmax` of rows with missing degrees, and what these take from the mean prediction.
+
+    The scores become w_i p_ij over the observed labels alone ("renormalised"), or w_i (p_ij − r_i q_ij) with the rest r
+    of the mass and the softmax q over the missing labels ("degrees").
+    """
+    gaps = np.ascontiguousarray(np.isnan(D).T)
+    if missing == "renormalised":
+        scores[:, gaps] = -np.inf
+        return _softmax(scores, weight, intercept, safe=False), np.zeros(scores.shape[:2])
+    rest = rest_of(D)
+    some = np.flatnonzero(rest > 0)
+    hidden = np.where(gaps[:, some], scores[..., some], -np.inf)
+    part = _softmax(scores, weight, intercept, safe=None)
+    if not len(some):
+        return part, np.zeros(scores.shape[:2])
+    part -= _softmax(hidden, rest[some] if weight is None else weight[some] * rest[some], intercept, safe=False)
+    scores[..., some] -= hidden
+    return part, hidden.sum(axis=-1)
+
+
+def gram(X: Any, weight: Any, mean: Any, n_threads: int = 1) -> Any:
+    """Σ_i w_i (x_i − mean)(x_i − mean)ᵀ in double precision; a mean of None stands for zero.
+
+    For sparse rows Σ_i w_i x_i x_iᵀ, from which the caller subtracts the product of the means: sparse rows stay sparse.
     """
     if sparse.issparse(X):
-        rooted = X.multiply(np.sqrt(weight)[:, None]).tocsr().astype(np.float64)
+        X = X.astype(np.float64, copy=False)
+        rooted = X if weight is None else X.multiply(np.sqrt(weight)[:, None]).tocsr()
         return np.asarray((rooted.T @ rooted).toarray())
-    total = np.zeros((X.shape[1], X.shape[1]))
-    blocks = row_blocks(X.shape[0], gram_rows(X.shape[1]))
-    for part in in_threads(lambda some: block_gram(X[some], weight[some], mean), blocks, n_threads):
+    xp = namespace(X)
+
+    def contribution(some: slice) -> Any:
+        rows = _block(X, some)
+        if mean is not None:
+            rows = rows - mean  # before it is squared: no digits cancel afterwards
+        if weight is not None:
+            rows = rows * as_type_of(xp.sqrt(weight[some]), rows)[:, None]
+        return product_over_rows(rows.T, rows)
+
+    return _sum(contribution, X, n_threads)
+
+
+def variances(X: Any, weight: Any, mean: Any) -> Any:
+    """Σ_i w_i (x_ik − mean_k)² of each column k in double precision; for sparse rows Σ_i w_i x_ik²."""
+    if sparse.issparse(X):
+        return row_sum(X.astype(np.float64, copy=False).power(2), weight)
+
+    def contribution(some: slice) -> Any:
+        rows = _block(X, some)
+        squares = as_double(rows if mean is None else rows - mean) ** 2
+        return row_sum(squares, None if weight is None else weight[some])
+
+    return _sum(contribution, X)
+
+
+def row_sum(table: Any, weight: Any) -> Any:
+    """Σ_i w_i table_i in double precision, of a table of any kind; a weight of None counts each row once."""
+    if is_device_array(table):
+        return sum_in_double(table, axis=0) if weight is None else weighted_row_sum(table, weight)
+    return np.asarray((np.ones(table.shape[0]) if weight is None else weight) @ table, dtype=np.float64)
+
+
+def row_products(X: Any, D: Any, weight: Any) -> Any:
+    """Σ_i w_i x_i d_iᵀ in double precision."""
+    if not is_device_array(X):
+        X = X.astype(np.float64, copy=False) if sparse.issparse(X) else X
+        return np.asarray(X.T @ (D if weight is None else D * weight[:, None]))
+
+    def contribution(some: slice) -> Any:
+        of_labels = D[some, ...]
+        if weight is not None:
+            of_labels = of_labels * as_type_of(weight[some], D)[:, None]
+        return product_over_rows(X[some, ...].T, of_labels)
+
+    return _sum(contribution, X)
+
+
+def _block(X: Any, some: slice) -> Any:
+    """Some dense rows: those of NumPy in double precision, those of a device as they are."""
+    return X[some, ...] if is_device_array(X) else X[some].astype(np.float64, copy=False)
+
+
+def _sum(contribution: Callable[[slice], Any], X: Any, n_threads: int = 1) -> Any:
+    """Sum of a function of blocks of rows."""
+    parts = in_threads(contribution, blocks(X, X.shape[1], GRAM_CELLS), 1 if is_device_array(X) else n_threads)
+    total = next(parts)
+    for part in parts:
         total += part
     return total
-
-
-def variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
-    """Σ ω_i (x_ik − mean_k)² of many rows; for sparse rows Σ ω_i x_ik²."""
-    if sparse.issparse(X):
-        return np.asarray(weight @ X.astype(np.float64, copy=False).power(2))
-    total = np.zeros(X.shape[1])
-    for some in row_blocks(X.shape[0], gram_rows(X.shape[1])):
-        total += block_variances(X[some], weight[some], mean)
-    return total
-
-
-def gram_rows(n_columns: int) -> int:
-    """Number of dense rows in a block when products of columns are summed."""
-    return max(64, GRAM_CELLS // n_columns)

@@ -1,4 +1,4 @@
-"""The maximum entropy objective with soft targets: loss and gradient together, in one pass over the rows.
+"""The maximum entropy objective with soft targets, as sums over rows that are seen in passes only.
 
 With scores S = X U + 1 bᵀ, row weights ω that sum to one and P = softmax(S) row by row:
 
@@ -9,143 +9,283 @@ This is the weighted mean cross-entropy: mean Kullback-Leibler divergence plus t
 on the parameters. With weights of 1 and without penalty ∂/∂U is the gradient of Geng (2016), equation 15. D enters
 through Xᵀ diag(ω) D alone, so it is read once.
 
-Shapes: X is (n_samples, n_columns), dense or CSR; parameters and gradient are (n_columns, n_labels), with one more row
-at the end for b if there is an intercept. Inside, scores are (n_labels, n_samples), so that sums over labels run along
-memory; dense rows are taken in blocks that stay in the cache, and single precision becomes double block by block
-(`skldl.maxent._blocks`).
+Where some degrees were not observed, the loss is the exact likelihood of what was. With the observed labels Ω_i:
+
+- **degrees** (the observed degrees are true, the rest r_i = 1 − Σ_Ω d_ij lies on the missing labels) is the
+  cross-entropy over the observed labels and one cell for all others, whose probability is Σ_{j ∉ Ω} p_ij:
+
+      loss_i = ln Σ_j exp s_ij − Σ_Ω d_ij s_ij − r_i ln Σ_{j ∉ Ω} exp s_ij,   ∂/∂s_ij = p_ij − d_ij − r_i q_ij
+
+  with d_ij = 0 outside of Ω and q_i the softmax over the missing labels alone. Filling in r_i q_ij is the E-step of EM;
+  here loss and gradient go to the quasi-Newton method directly. With more than one gap in a row it need not be convex.
+
+- **renormalised** (only ratios inside Ω are known) is the cross-entropy of the conditional distribution:
+
+      loss_i = ln Σ_Ω exp s_ij − Σ_Ω d_ij s_ij,   ∂/∂s_ij = p_ij / Σ_Ω p_ik − d_ij inside of Ω, zero outside. Convex.
+
+A search is a generator that yields a `Request` where it needs an evaluation, and `Passes` answers all searches that run
+together from one pass over the rows.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy import sparse
+from scipy import special
 
-from skldl.maxent import _blocks
-from skldl.maxent._blocks import weighted_softmax as weighted_softmax
-from skldl.utils.arrays import as_type_of, is_device_array, row_blocks, space
-from skldl.utils.mean_mixture import row_weights as row_weights
-from skldl.utils.simplex import entropy, softmax
-from skldl.utils.typing import FloatArray
+from skldl.chunks import Chunk, Rows
+from skldl.chunks._rows import Sums
+from skldl.maxent._blocks import SAFE_SCORES, SoftmaxSums, is_single, softmax_sums
+from skldl.maxent._folds import ALL_TOGETHER, Folds
+from skldl.maxent._moments import Moments
+from skldl.utils.arrays import as_type_of, is_device_array, row_blocks, space, to_numpy_together
+from skldl.utils.missing import COMPLETE, mean_distribution, rest_of
+from skldl.utils.simplex import softmax
+from skldl.utils.typing import BoolArray, FloatArray
+
+Found = TypeVar("Found")
 
 
+class Request(NamedTuple):
+    """Where a search needs an evaluation: weights of the columns of the rows as they are, and intercepts or None."""
+
+    U: FloatArray
+    b: FloatArray | None
+
+
+Search = Generator[Request, SoftmaxSums, Found]
+"""A generator that yields requests, receives the sums over its rows, and returns what it found."""
+
+
+class Evaluation(NamedTuple):
+    """Parameters with what one pass found there: loss and gradient without the penalty, and the mean prediction."""
+
+    parameters: FloatArray
+    loss: float
+    gradient: FloatArray
+    mean: FloatArray
+
+
+@dataclass(frozen=True)
 class CrossEntropy:
-    """Weighted mean cross-entropy of softmax scores, plus alpha/2 ‖U‖².
+    """Weighted mean cross-entropy of softmax scores.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_columns)
-        Features.
-    D : ndarray of shape (n_samples, n_labels)
-        Distributions.
-    weight : ndarray of shape (n_samples,)
-        Row weights that sum to one.
-    alpha : float, default=0.0
-        Strength of the penalty on U; the intercept is free.
-    fit_intercept : bool, default=False
-        Whether the last row of the parameters is the intercept.
+    Parameters are (n_columns, n_labels), with one more row at the end for b if there is an intercept; so is the
+    gradient.
 
     Attributes
     ----------
+    target : ndarray
+        Xᵀ diag(ω) D in the shape of the parameters, with the mean of D for the intercept.
+    total : float
+        Sum of the weights: what sums over rows are divided by.
+    fit_intercept : bool
+        Whether the last row of the parameters is the intercept.
     entropy : float
-        Weighted mean entropy of D: the loss never falls below it.
+        Weighted mean entropy of D (of what was observed): the loss never falls below it.
     mean_target : ndarray of shape (n_labels,)
-        Weighted mean of D.
-    mean_prediction : ndarray of shape (n_labels,)
-        Weighted mean of P at the last evaluation.
+        Weighted mean of D; with missing degrees the constant prediction under which what was observed is most likely.
     loss_at_zero : float
         The loss of the uniform prediction.
-    n_threads : int
-        Number of blocks of dense rows to work on at once; it changes no number.
+    column_means : ndarray of shape (n_columns,)
+        Weighted mean of the columns.
+    factors : ndarray of shape (n_columns,) or None
+        Numbers by which the columns of the rows as they are were multiplied; None leaves them as they are.
+    is_complete : bool
+        Whether no degree is missing.
     """
 
+    target: FloatArray
+    total: float
+    fit_intercept: bool
+    entropy: float
+    mean_target: FloatArray
+    loss_at_zero: float
+    column_means: FloatArray
+    factors: FloatArray | None = None
+    is_complete: bool = True
+
+    @classmethod
+    def of(cls, moments: Moments, factors: FloatArray | None, *, fit_intercept: bool) -> "CrossEntropy":
+        """The objective of rows with these moments, with columns multiplied by ``factors``."""
+        target, mean = moments.target / moments.total, moments.mass / moments.total
+        column_means = moments.mean
+        if factors is not None:
+            target, column_means = target * factors[:, None], column_means * factors
+        return cls(
+            np.vstack([target, mean]) if fit_intercept else target,
+            moments.total,
+            fit_intercept,
+            moments.entropy / moments.total,
+            mean,
+            float(np.log(len(mean))),
+            column_means,
+            factors,
+        )
+
+    def with_missing(self, D: FloatArray, weight: FloatArray, missing: str) -> "CrossEntropy":
+        """The same with missing degrees; D has NaN, and no row is without information."""
+        weight = weight / self.total
+        observed = (~np.isnan(D)).sum(axis=1)
+        entropy, at_zero = self.entropy, float(weight @ np.log(observed))
+        if missing == "degrees":
+            rest = rest_of(D)
+            entropy += float(weight @ special.entr(rest))
+            hidden = np.log(np.maximum(D.shape[1] - observed, 1))
+            at_zero = self.loss_at_zero - float(weight @ (rest * hidden))
+        mean = mean_distribution(D, weight, missing)
+        return replace(self, entropy=entropy, loss_at_zero=at_zero, mean_target=mean, is_complete=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the parameters."""
+        return self.target.shape
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, without the intercept."""
+        return self.target.shape[0] - self.fit_intercept
+
+    def at(self, parameters: FloatArray) -> Search[Evaluation]:
+        """Evaluate the objective without its penalty: one pass."""
+        U = parameters[: self.n_columns]
+        b = parameters[self.n_columns] if self.fit_intercept else None
+        sums = yield Request(U if self.factors is None else U * self.factors[:, None], b)
+        gradient = np.empty(self.shape)
+        np.divide(sums.gradient.T, self.total, out=gradient[: self.n_columns])
+        if self.factors is not None:
+            gradient[: self.n_columns] *= self.factors[:, None]
+        if self.fit_intercept:
+            gradient[-1] = sums.gradient_of_b / self.total
+        gradient -= self.target
+        loss = float(sums.log_partition) / self.total - float(np.vdot(self.target, parameters))
+        return Evaluation(parameters, loss, gradient, (sums.gradient_of_b + sums.hidden) / self.total)
+
+    def divergences(self, sums: SoftmaxSums, U: FloatArray, b: FloatArray) -> FloatArray:
+        """Mean divergence for several parameters, from their sums over the rows: the loss minus the entropy."""
+        n = self.n_columns
+        targets = np.einsum("kij,ij->k", U, self.target[:n]) + b @ self.target[n]
+        return np.asarray(sums.log_partition / self.total - targets - self.entropy)
+
+    def penalised(self, found: Evaluation, alpha: float) -> tuple[float, FloatArray]:
+        """Loss and gradient with the penalty alpha/2 ‖U‖²; the intercept is free."""
+        if not alpha:
+            return found.loss, found.gradient
+        U, gradient = found.parameters[: self.n_columns], found.gradient.copy()
+        gradient[: self.n_columns] += alpha * U
+        return found.loss + 0.5 * alpha * float(np.vdot(U, U)), gradient
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Passes over rows that answer the requests of searches.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows.
+    folds : Folds, default: all together
+        Their folds.
+    largest : ndarray of shape (n_columns,) or None, default=None
+        Largest absolute value of each column, where it is known: a bound for all scores.
+    missing : str, default="complete"
+        What NaN in D means.
+    n_threads : int, default=1
+        Number of blocks of rows to work on at once; it changes no digit.
+    """
+
+    rows: Rows
+    folds: Folds = ALL_TOGETHER
+    largest: FloatArray | None = None
+    missing: str = COMPLETE
     n_threads: int = 1
 
-    def __init__(
-        self, X: Any, D: FloatArray, weight: FloatArray, *, alpha: float = 0.0, fit_intercept: bool = False
-    ) -> None:
-        self.X, self.weight, self.alpha, self.fit_intercept = X, weight, alpha, fit_intercept
-        self.is_sparse = sparse.issparse(X)
-        if self.is_sparse:
-            self.X = X.astype(np.float64, copy=False)
-        weighted = D * weight[:, None]
-        self.entropy = float(weight @ entropy(D))
-        self.n_columns = X.shape[1]
-        self.shape = (X.shape[1] + fit_intercept, D.shape[1])
-        self.target = np.empty(self.shape)  # Xᵀ diag(ω) D, and the mean of D for the intercept
-        self.target[: X.shape[1]] = self.X.T @ weighted
-        self.mean_target = weighted.sum(axis=0)
-        if fit_intercept:
-            self.target[-1] = self.mean_target
-        self.mean_prediction = np.full(D.shape[1], 1.0 / D.shape[1])
-        self.loss_at_zero = float(np.log(D.shape[1]))
-        # the last point and what was found there: the next run on a path of alphas begins where the one before ended
-        self._last: tuple[FloatArray, float, FloatArray, FloatArray] | None = None
-        self._block = _blocks.cache_rows(D.shape[1])
+    def run(self, search: Search[Found]) -> Found:
+        """Run one search over all rows."""
+        return self.run_together([search], np.ones((1, self.folds.n_folds), dtype=bool))[0]
 
-    def __call__(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Return the loss and its gradient, which has the shape of the parameters."""
-        if self._last is None or not np.array_equal(parameters, self._last[0]):
-            self._last = (parameters.copy(), *self._without_penalty(parameters))
-        _, loss, gradient, self.mean_prediction = self._last
-        if self.alpha:
-            U = parameters[: self.n_columns]
-            loss += 0.5 * self.alpha * float(np.vdot(U, U))
-            gradient = gradient.copy()
-            gradient[: self.n_columns] += self.alpha * U
-        return loss, gradient
+    def run_together(self, searches: Sequence[Search[Found]], uses: BoolArray) -> list[Found]:
+        """Run searches side by side, all of which share each pass.
 
-    def column_means(self) -> FloatArray:
-        """Weighted mean of the columns of X."""
-        return np.asarray(self.weight @ self.X, dtype=np.float64)
+        ``uses`` (n_searches, n_folds) says which folds each search learns from. What is asked together depends on the
+        searches alone, so a result can be repeated to the last digit.
+        """
+        found: dict[int, Found] = {}
+        answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
+        while answers:
+            asked: dict[int, Request] = {}
+            for number, answer in answers.items():
+                try:
+                    asked[number] = searches[number].send(answer)
+                except StopIteration as end:
+                    found[number] = end.value
+            if not asked:
+                break
+            U = np.stack([request.U for request in asked.values()])
+            b = [request.b for request in asked.values() if request.b is not None]
+            sums = self.sums(uses[list(asked)], U, np.stack(b) if b else None)
+            answers = {number: SoftmaxSums(*parts) for number, *parts in zip(asked, *sums, strict=True)}
+        return [found[number] for number in range(len(searches))]
 
-    def along(self, u: FloatArray, goal: FloatArray) -> Callable[[float], tuple[float, FloatArray]]:
-        """A function from a size to loss (without penalty) and mean prediction at U = size · u goalᵀ, without b."""
-        scores = np.asarray(self.X @ u, dtype=np.float64)
+    def sums(self, uses: BoolArray, U: FloatArray, b: FloatArray | None, *, gradient: bool = True) -> SoftmaxSums:
+        """One pass for several parameters, each over the folds that it uses."""
+        labels = self.missing != COMPLETE
+        arguments = uses, U, b, self.folds, self._is_safe(U), self.missing, gradient, self.n_threads
+        return SoftmaxSums(*self.rows.sum(_softmax_sums, *arguments, labels=labels))
 
-        def at(size: float) -> tuple[float, FloatArray]:
-            P = np.multiply.outer(size * goal, scores)
-            loss = weighted_softmax(P, self.weight) - size * float(goal @ (u @ self.target))
-            return loss, P.sum(axis=1)
-
-        return at
-
-    def squared_scores(self, parameters: FloatArray) -> float:
-        """Σ_i ω_i Σ_j p̄_j s_ij², with the mean prediction p̄."""
-        scores = self.X @ parameters[: self.n_columns]
-        if self.fit_intercept:
-            scores = scores + parameters[-1]
-        scores *= scores
-        return float(self.weight @ (scores @ self.mean_prediction))
-
-    def _without_penalty(self, parameters: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Loss and gradient without the penalty, and the mean prediction: what takes a pass over the rows."""
-        n_columns = self.n_columns
-        b = parameters[n_columns] if self.fit_intercept else None
-        gradient = np.empty(self.shape)
-        log_partition, gradient[:n_columns], mean = _blocks.sum_of_blocks(
-            self.X, parameters[:n_columns], b, self._normalise, self._block, self.n_threads
-        )
-        if self.fit_intercept:
-            gradient[-1] = mean
-        gradient -= self.target
-        return log_partition - float(np.vdot(self.target, parameters)), gradient, mean
-
-    def _normalise(self, scores: FloatArray, rows: slice) -> float:
-        """Turn the scores of some rows into ω_i p_ij in place, and return Σ ω_i ln Σ_j exp s_ij."""
-        return weighted_softmax(scores, self.weight[rows])
+    def _is_safe(self, U: FloatArray) -> tuple[bool, ...] | None:
+        """Whether no score can be too large for an exponential in single and in double precision; None: look."""
+        if self.largest is None:
+            return None
+        bound = float((self.largest @ np.abs(U)).max())
+        return tuple(bound < SAFE_SCORES[size] for size in (4, 8))
 
 
-def probabilities(X: Any, W: FloatArray, b: FloatArray | None = None) -> FloatArray:
-    """Softmax of X W (+ b) for feature weights W of shape (n_features, n_labels), in double precision."""
-    if is_device_array(X):
-        return _device_probabilities(X, W, b)
-    scores = X @ W
-    return softmax(scores if b is None else scores + b)
+def _softmax_sums(
+    chunk: Chunk,
+    uses: BoolArray,
+    U: FloatArray,
+    b: FloatArray | None,
+    folds: Folds,
+    is_safe: tuple[bool, bool] | None,
+    missing: str,
+    gradient: bool,
+    n_threads: int,
+) -> Sums:
+    """Sums over the rows of one chunk for each request, over the folds that it uses."""
+    n_requests, n_columns, n_labels = U.shape
+    safe = None if is_safe is None else is_safe[not is_single(chunk.X)]
+    if not is_device_array(chunk.X):
+        safe = safe or None  # scores can be smaller than their bound: in memory they are looked at
+    parts = []
+    for fold, some in enumerate(folds.segments(chunk)):
+        asked = np.flatnonzero(uses[:, fold])
+        if len(some) and len(asked):
+            of_asked = (U, b) if len(asked) == n_requests else (U[asked], None if b is None else b[asked])
+            degrees = None if missing == COMPLETE else (np.asarray(some.D), missing)
+            more: dict[str, Any] = {"safe": safe, "degrees": degrees, "gradient": gradient, "n_threads": n_threads}
+            parts.append((asked, softmax_sums(some.X, some.weight, *of_asked, **more)))
+    values = to_numpy_together(tuple(value for _, part in parts for value in part))
+    if len(parts) == 1 and len(parts[0][0]) == n_requests:
+        return values
+    total = (
+        np.zeros(n_requests),
+        np.zeros((n_requests, n_labels, n_columns if gradient else 0)),
+        np.zeros((n_requests, n_labels)),
+        np.zeros((n_requests, n_labels)),
+    )
+    for number, (asked, _) in enumerate(parts):
+        for sums, value in zip(total, values[4 * number :], strict=False):
+            sums[asked] += value
+    return total
 
 
-def _device_probabilities(X: Any, W: FloatArray, b: FloatArray | None) -> Any:
-    """The same on a device, in the precision of X."""
+def probabilities(X: Any, W: FloatArray, b: FloatArray | None = None) -> Any:
+    """Softmax of X W (+ b) for weights W of shape (n_features, n_labels), where X is; on a device in its precision."""
+    if not is_device_array(X):
+        scores = np.asarray(X @ W)
+        return softmax(scores if b is None else scores + b)
     xp, device = space(X)
     weights, shift = as_type_of(W, X), None if b is None else as_type_of(b, X)
     P = xp.empty((X.shape[0], W.shape[1]), dtype=X.dtype, device=device)

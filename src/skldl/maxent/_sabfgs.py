@@ -18,18 +18,22 @@ from scipy import special
 
 from skldl.base import MISSING, PartialLDL
 from skldl.chunks import Rows
-from skldl.chunks._arrays import in_memory
-from skldl.maxent._device_rows import device_problem
-from skldl.maxent._fitting import Settings, Weights, fit_objective, fit_path, fit_weights, walk_path
-from skldl.maxent._objective import CrossEntropy, probabilities, row_weights
-from skldl.maxent._rows_objective import rows_problem
-from skldl.maxent._start import INIT, Init, starting_weights
-from skldl.maxent._whitening import Factorisation
-from skldl.utils.arrays import is_device_array, rows_on_host
-from skldl.utils.missing import has_gaps
+from skldl.chunks._arrays import CheckedRows
+from skldl.maxent._objective import CrossEntropy, probabilities
+from skldl.maxent._search import (
+    INIT,
+    Init,
+    Settings,
+    Weights,
+    fit,
+    make_problem,
+    run,
+    run_path,
+    starting_weights,
+)
+from skldl.utils.missing import COMPLETE
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NOT_NEGATIVE, number, one_of
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_weights
 from skldl.utils.warn import warn
 
 ALPHA = number(at_least=0, hint="0 means no penalty")
@@ -191,52 +195,26 @@ class SABFGS(PartialLDL):
         self.missing = missing
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        settings = self._settings()
-        start = self._start_of_fit(X.shape[1], D.shape[1])
-        if is_device_array(X):
-            problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=settings.fit_intercept)
-            if problem is None:  # few rows of many features are whitened in the space of the rows
-                self._fit(*rows_on_host(X, D, sample_weight))
-            else:
-                self._fit_problem(*problem, settings, start)
-            return
-        weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start)
-        weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
-        if not self.fit_intercept and weights.run.converged and not has_gaps(D):
-            weight = row_weights(len(D), sample_weight)
-            self._compare_with_mean(weights, float(weight @ special.entr(D).sum(axis=1)), weight @ D)
-        self._store(weights)
-
     def _fit_rows(self, rows: Rows) -> None:
         settings = self._settings()
-        start = self._start_of_fit(self.n_features_in_, self.n_labels_)
-        problem = rows_problem(rows, self.alpha, fit_intercept=settings.fit_intercept)
-        if problem is None:  # few rows of many features are whitened in the space of the rows
-            chunk = in_memory(rows).chunk
-            X, D, weight = chunk.X, np.asarray(chunk.D), chunk.weight
-            self._fit(X, D, check_weights(weight, len(D)))
-            return
-        self._fit_problem(*problem, settings, start)
-
-    def _fit_problem(
-        self,
-        objective: CrossEntropy,
-        factorisation: Factorisation,
-        settings: Settings,
-        start: tuple[FloatArray, FloatArray] | None,
-    ) -> None:
-        """Fit an objective over rows that are not NumPy's: chunks, or rows on a device."""
-        weights = fit_objective(objective, factorisation, settings, start=start)
+        start = self._start_of_fit(rows.n_features, self.n_labels_)
+        problem = make_problem(rows, settings, alpha=self.alpha)
+        weights = problem.passes.run(fit(problem, self.alpha, settings, start=start))
         weights.warn_unless_converged(type(self).__name__, self.alpha, settings)
-        if not self.fit_intercept and weights.run.converged:
-            self._compare_with_mean(weights, objective.entropy, objective.mean_target)
+        if not self.fit_intercept and weights.run.converged and self.missing_ == COMPLETE:
+            self._compare_with_mean(weights, problem.objective)
         self._store(weights)
 
-    def _compare_with_mean(self, weights: Weights, entropy: float, mean: FloatArray) -> None:
+    def _compare_with_mean(self, weights: Weights, objective: CrossEntropy) -> None:
         """Warn where the mean distribution, which an intercept alone can express, is better on the training rows."""
-        loss = weights.run.loss - 0.5 * self.alpha * float(np.vdot(weights.W, weights.W))
-        _warn_if_the_mean_is_better(loss - entropy, float(special.entr(mean).sum()) - entropy)
+        of_model = weights.run.loss - 0.5 * self.alpha * float(np.vdot(weights.W, weights.W)) - objective.entropy
+        of_mean = float(special.entr(objective.mean_target).sum()) - objective.entropy
+        if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:  # 1e-6: a divergence that nobody sees
+            warn(
+                f"SABFGS without intercept has a mean Kullback-Leibler divergence of {of_model:.3g} on its training "
+                f"rows, the mean distribution alone one of {of_mean:.3g}: these features, which may be centred, cannot "
+                "express the mean. Set fit_intercept=True, or use SABFGSCV or AutoLDL.",
+            )
 
     def _start_of_fit(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
         """Where to begin: at the fit before if ``warm_start`` says so, else at ``init``."""
@@ -277,32 +255,19 @@ class SABFGS(PartialLDL):
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
         """All alphas from one factorisation, all ``max_iter`` from one run."""
-        shares_work, problem = param == "max_iter" or (param == "alpha" and self.whiten), None
-        if shares_work and is_device_array(X):
-            problem = device_problem(X, D, sample_weight, self.alpha, fit_intercept=bool(self.fit_intercept))
-            shares_work = problem is not None
-        if not shares_work:
+        if not (param == "max_iter" or (param == "alpha" and self.whiten)):
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        start = self._start(X.shape[1], D.shape[1])  # refuses an init that has no effect
+        rows, start = CheckedRows(X, D, sample_weight), self._start(X.shape[1], D.shape[1])
         if param == "alpha":
-            settings = self._settings()
-            if problem is None:
-                path = fit_path(X, D, sample_weight, values, settings)
-            else:
-                path = walk_path(*problem, values, settings)
-            found = {}
-            for place, weights in path:
-                weights.warn_unless_converged(type(self).__name__, values[place], settings)
-                found[place] = weights.W, weights.b
-            yield from (probabilities(X_new, *found[place]) for place in range(len(values)))
+            path = run_path(rows, values, self._settings())
+            for alpha, weights in sorted(zip(values, path, strict=True), key=lambda pair: -pair[0]):
+                weights.warn_unless_converged(type(self).__name__, alpha, self._settings())
+            for weights in path:
+                yield probabilities(X_new, weights.W, weights.b)
         else:
             self.set_params(max_iter=max(values))
-            settings, keep = self._settings(), frozenset(values)
-            if problem is None:
-                weights = fit_weights(X, D, sample_weight, self.alpha, settings, start=start, keep=keep)
-            else:
-                weights = fit_objective(*problem, settings, start=start, keep=keep)
+            weights = run(rows, self.alpha, self._settings(), start=start, keep=frozenset(values))
             for value in values:
                 yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
 
@@ -315,14 +280,4 @@ class SABFGS(PartialLDL):
             float(self.tol),
             self.missing_,
             effective_n_jobs(self.n_jobs),
-        )
-
-
-def _warn_if_the_mean_is_better(of_model: float, of_mean: float) -> None:
-    """Warn where the divergence of the model is clearly above that of the mean distribution."""
-    if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:
-        warn(
-            f"SABFGS without intercept has a mean Kullback-Leibler divergence of {of_model:.3g} on its training rows, "
-            f"the mean distribution alone one of {of_mean:.3g}: these features, which may be centred, cannot express "
-            "the mean. Set fit_intercept=True, or use SABFGSCV or AutoLDL.",
         )

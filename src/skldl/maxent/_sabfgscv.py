@@ -1,40 +1,49 @@
 """SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation and features scaled inside."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
-from joblib import Parallel, delayed
-from scipy import sparse
+from joblib import effective_n_jobs
 
 from skldl.base import MISSING, PartialLDL, kept_rows
-from skldl.chunks import Rows
-from skldl.chunks._arrays import in_memory
+from skldl.chunks import Chunk, Rows
+from skldl.chunks._arrays import CheckedRows, in_memory
+from skldl.chunks._rows import Sums
 from skldl.exceptions import DataError
-from skldl.maxent._device_selection import device_rare_columns, fit_on_device, held_out_on_device, together
-from skldl.maxent._feature_scaling import rare_columns, scaling_factors
-from skldl.maxent._fitting import Settings, Weights, fit_path, fit_weights
-from skldl.maxent._objective import probabilities, row_weights
-from skldl.maxent._rows_objective import few_rows
-from skldl.maxent._rows_selection import fold_rows, fold_settings
+from skldl.maxent._blocks import in_threads
+from skldl.maxent._folds import ALL_TOGETHER, Folds, Split, splits_of, take
+from skldl.maxent._moments import Moments, few_rows, merged, read_moments
+from skldl.maxent._objective import CrossEntropy, Passes, probabilities
 from skldl.maxent._sabfgs import ALPHA
-from skldl.maxent._splits import Split, holds_out_once, splits_of
-from skldl.maxent._whitening import column_deviations
+from skldl.maxent._search import (
+    Problem,
+    Settings,
+    Weights,
+    fit,
+    fit_path,
+    informative_rows,
+    precise_rows,
+    run,
+    run_path,
+)
+from skldl.maxent._whitening import factorise_moments
 from skldl.selection._folds import pairs_of, shuffled_folds
-from skldl.utils.arrays import as_type_of, computing_on, is_device_array, rows_on_host
+from skldl.utils.arrays import computing_on, is_device_array, namespace, take_rows
 from skldl.utils.groups import check_groups
-from skldl.utils.missing import has_gaps, informative, row_divergences
+from skldl.utils.missing import COMPLETE, informative
 from skldl.utils.parameters import BOOLEAN, COUNT, FOLDS, N_JOBS, NONE, NOT_NEGATIVE, one_of, sequence_of
-from skldl.utils.scaling import two_valued_columns
-from skldl.utils.simplex import entropy, log_softmax
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_weights
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
-MOST_KEPT_NUMBERS = 20_000_000
+MAX_KEPT_NUMBERS = 20_000_000
 FOLD_TOL = 1e-6  # the choice of alpha does not see smaller differences
+NUMBERS_OF_A_SEARCH = 40
+"""Arrays of the size of the weights that a search keeps: L-BFGS has 20 steps and as many changes of the gradient."""
+MAX_NUMBERS = 1 << 28
+"""Numbers that searches which share passes may keep together (2 GiB); with very many weights fewer run side by side."""
 
 
 class SABFGSCV(PartialLDL):
@@ -190,105 +199,54 @@ class SABFGSCV(PartialLDL):
         with self._unchanged_on_failure(), computing_on(X, "SABFGSCV.fit"):
             X, D, weight = self._check_training_set(X, y, sample_weight)
             kept, n_samples = kept_rows(sample_weight, D.shape[0])
-            self._select(X, D, weight, self._splits(D.shape[0], groups, kept, n_samples))
+            self._learn(CheckedRows(X, D, weight), self._splits(D.shape[0], groups, kept, n_samples))
         return self
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        n_rows = D.shape[0]
-        self._select(X, D, sample_weight, self._splits(n_rows, None, np.arange(n_rows), n_rows))
-
-    def _select(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, splits: list[Split]) -> None:
-        alphas, settings = self._alphas(), self._settings()
-        if is_device_array(X):
-            self._select_on_device(X, D, sample_weight, splits, alphas, settings)
-            return
-        keep = len(alphas) * D.size <= MOST_KEPT_NUMBERS and holds_out_once(splits, len(D))
-        candidates = self._scalings(_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
-        loose = fold_settings(settings, FOLD_TOL)
-        outcomes = Parallel(n_jobs=self.n_jobs)(
-            delayed(_held_out)(X, D, sample_weight, *split, alphas, loose, scaling, keep)
-            for scaling in candidates
-            for split in splits
-        )
-        by_scaling = [outcomes[start : start + len(splits)] for start in range(0, len(outcomes), len(splits))]
-        scores = [np.column_stack([divergences for divergences, _ in folds]) for folds in by_scaling]
-        best, place = self._choose(alphas, candidates, scores)
-        if keep:
-            self.oof_predictions_ = np.empty_like(D)
-            for (_, test), (_, predictions) in zip(splits, by_scaling[best], strict=True):
-                self.oof_predictions_[test] = predictions[place]
-        scaled, inverse = _scaled(X, sample_weight, self.scaling_)
-        self._store(fit_weights(scaled, D, sample_weight, self.alpha_, settings), inverse, settings)
-
-    def _select_on_device(
-        self, X: Any, D: Any, sample_weight: Any, splits: list[Split], alphas: FloatArray, settings: Settings
-    ) -> None:
-        """The same on a device, one fold after the other; few rows of many features on the host."""
-        n_rows, n_labels = D.shape
-        if few_rows(min(len(train) for train, _ in splits), X.shape[1]):
-            self._select(*rows_on_host(X, D, sample_weight), splits)
-            if hasattr(self, "oof_predictions_"):
-                self.oof_predictions_ = as_type_of(self.oof_predictions_, X)
-            return
-        keep = len(alphas) * n_rows * n_labels <= MOST_KEPT_NUMBERS and holds_out_once(splits, n_rows)
-        candidates = self._scalings(device_rare_columns(X) if self.scaling == "auto" else np.zeros(0, dtype=bool))
-        loose = fold_settings(settings, FOLD_TOL)
-        by_scaling = [
-            [held_out_on_device(X, D, sample_weight, *split, alphas, loose, scaling, keep) for split in splits]
-            for scaling in candidates
-        ]
-        scores = [np.column_stack([divergences for divergences, _ in folds]) for folds in by_scaling]
-        best, place = self._choose(alphas, candidates, scores)
-        if keep:
-            parts = [predictions[place] for _, predictions in by_scaling[best]]
-            self.oof_predictions_ = together([test for _, test in splits], parts)
-        self._store(*fit_on_device(X, D, sample_weight, self.alpha_, self.scaling_, settings), settings)
-
     def _fit_rows(self, rows: Rows) -> None:
-        if not isinstance(self.cv, Integral):
+        if isinstance(rows, CheckedRows):
+            n_rows = len(rows.chunk)
+            self._learn(rows, self._splits(n_rows, None, np.arange(n_rows), n_rows))
+        elif isinstance(self.cv, Integral):
+            self._learn(rows, None)
+        else:
             raise DataError(f"cv={self.cv!r}, but rows in chunks take a number of folds. Set one, or pass arrays.")
-        folded = fold_rows(rows, int(self.cv))
-        if folded is None:  # few rows of many features are whitened in the space of the rows
-            chunk = in_memory(rows).chunk
-            X, D, weight = chunk.X, np.asarray(chunk.D), chunk.weight
-            self._fit(X, D, check_weights(weight, len(D)))
-            return
+
+    def _learn(self, rows: Rows, splits: list[Split] | None) -> None:
+        """Choose scaling and alpha by the splits (None: by ``cv`` folds), and fit all rows."""
         alphas, settings = self._alphas(), self._settings()
-        candidates = self._scalings(folded.of_all.rare_columns())
-        scores = folded.held_out_scores(alphas, candidates, fold_settings(settings, FOLD_TOL))
-        self._choose(alphas, candidates, list(scores))
-        self._store(*folded.fit(self.alpha_, self.scaling_, settings), settings)
+        loose = replace(settings, tol=max(settings.tol, FOLD_TOL))
+        trials = _trials(rows, splits, int(self.cv) if splits is None else len(splits), loose)
+        scalings = [self.scaling]
+        if self.scaling == "auto":
+            scalings = ["standard", "mixed"] if trials.of_all.rare_columns().any() else ["standard"]
+        paths, scores = trials.run(alphas, scalings)
+        best = int(np.argmin([table.mean(axis=1).min() for table in scores]))
+        self.__dict__.pop("oof_predictions_", None)  # those of a fit before
+        self.alphas_, self.scaling_, self.cv_scores_ = alphas, scalings[best], scores[best]
+        position = _choose(alphas, self.cv_scores_, self.one_standard_error)
+        self.alpha_ = float(alphas[position])
+        held_out = None
+        if (
+            isinstance(trials.rows, CheckedRows)
+            and len(alphas) * len(trials.rows.chunk) * self.n_labels_ <= MAX_KEPT_NUMBERS
+        ):
+            held_out = trials.predictions([path[position] for path in paths[best]])
+        if held_out is not None:
+            self.oof_predictions_ = held_out
+        weights = trials.fit(self.alpha_, self.scaling_, settings)
+        weights.warn_unless_converged(type(self).__name__, self.alpha_, settings)
+        self.coef_ = np.ascontiguousarray(weights.W.T)
+        self.intercept_ = weights.b
+        self.n_iter_ = weights.run.n_iter
+        self.loss_curve_ = weights.run.loss_curve
 
     def _alphas(self) -> FloatArray:
         return np.atleast_1d(np.asarray(DEFAULT_ALPHAS if self.alphas is None else self.alphas, dtype=np.float64))
 
     def _settings(self) -> Settings:
-        return Settings(True, True, "lbfgs", int(self.max_iter), float(self.tol), self.missing_)
-
-    def _scalings(self, rare: npt.NDArray[np.bool_]) -> list[str]:
-        """The scalings to try, given which columns are rare."""
-        if self.scaling != "auto":
-            return [self.scaling]
-        return ["standard", "mixed"] if rare.any() else ["standard"]
-
-    def _choose(self, alphas: FloatArray, candidates: list[str], scores: list[FloatArray]) -> tuple[int, int]:
-        """Choose scaling and alpha from held-out divergences (n_alphas, n_folds) for each scaling; their places."""
-        best = int(np.argmin([table.mean(axis=1).min() for table in scores]))
-        self.__dict__.pop("oof_predictions_", None)  # those of a fit before
-        self.alphas_ = alphas
-        self.scaling_ = candidates[best]
-        self.cv_scores_ = scores[best]
-        place = _choose(alphas, self.cv_scores_, self.one_standard_error)
-        self.alpha_ = float(alphas[place])
-        return best, place
-
-    def _store(self, weights: Weights, factors: FloatArray, settings: Settings) -> None:
-        """Keep the weights of the features as they came in."""
-        weights.warn_unless_converged(type(self).__name__, self.alpha_, settings)
-        self.coef_ = np.ascontiguousarray(weights.W.T * factors)
-        self.intercept_ = weights.b
-        self.n_iter_ = weights.run.n_iter
-        self.loss_curve_ = weights.run.loss_curve
+        return Settings(
+            True, True, "lbfgs", int(self.max_iter), float(self.tol), self.missing_, effective_n_jobs(self.n_jobs)
+        )
 
     def _splits(self, n_rows: int, groups: Any, kept: IntArray, n_samples: int) -> list[Split]:
         """Training and test rows of each fold among the rows kept, which are those with weight."""
@@ -296,11 +254,7 @@ class SABFGSCV(PartialLDL):
         if groups is not None:  # splitters see the groups as they were given, not numbered
             groups = np.asarray(groups)[kept]
         if isinstance(cv, Integral):
-            if int(cv) > n_rows:
-                raise ValueError(
-                    f"cv={cv} folds need at least {cv} rows with weight, but there are n_samples={n_rows}. Set a "
-                    "smaller cv, or use SABFGS with an alpha of your choice."
-                )
+            _check_folds(int(cv), n_rows)
             return list(pairs_of(shuffled_folds(n_rows, int(cv), codes, np.random.RandomState(0))))
         pairs = cv
         if hasattr(cv, "split"):  # a splitter sees the rows with weight alone
@@ -311,54 +265,219 @@ class SABFGSCV(PartialLDL):
         return probabilities(X, self.coef_.T, self.intercept_)
 
 
-def _rare_columns(X: Any) -> npt.NDArray[np.bool_]:
-    """The rare columns of rows in memory."""
-    if sparse.issparse(X):
-        n_nonzero = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
-    else:
-        n_nonzero = np.count_nonzero(X, axis=0)
-    return rare_columns(two_valued_columns(X), n_nonzero, X.shape[0])
+Path = list[tuple[FloatArray, FloatArray]]
+"""Weights of the features and intercepts for each alpha."""
 
 
-def _scaled(X: Any, sample_weight: FloatArray | None, scaling: str) -> tuple[Any, FloatArray]:
-    """X scaled but not centred, and what its columns were multiplied by; 0 for constant ones."""
-    deviations = column_deviations(X, row_weights(X.shape[0], sample_weight))
-    factors = scaling_factors(deviations, scaling, lambda: _rare_columns(X))
-    return (X.multiply(factors).tocsr() if hasattr(X, "tocsr") else X * factors), factors
+class Trials:
+    """Fits of many alphas and scalings on each split of rows, and what they are worth on the rows held out.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    settings : Settings
+        Of the fits of the splits.
+    of_all : Moments
+        Of all rows; products of columns are not needed.
+    """
+
+    def __init__(self, rows: Rows, settings: Settings, of_all: Moments) -> None:
+        self.rows, self.settings, self.of_all = rows, settings, of_all
+
+    def run(self, alphas: FloatArray, scalings: list[str]) -> tuple[list[list[Path]], list[FloatArray]]:
+        """For each scaling the paths of all splits, and held-out mean divergences (n_alphas, n_splits)."""
+        raise NotImplementedError
+
+    def predictions(self, weights: Path) -> Any:
+        """Predictions of each row by the weights of the split that holds it out; None unless each is held out once."""
+        raise NotImplementedError
+
+    def fit(self, alpha: float, scaling: str, settings: Settings) -> Weights:
+        """Fit all rows."""
+        return run(self.rows, alpha, settings, factors=self.of_all.factors(scaling))
 
 
-def _held_out(
-    X: Any,
-    D: FloatArray,
-    sample_weight: FloatArray | None,
-    train: IntArray,
-    test: IntArray,
-    alphas: FloatArray,
-    settings: Settings,
-    scaling: str,
-    keep: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Held-out mean Kullback-Leibler divergence of one fold for each alpha, and the predictions if they are kept."""
-    weight = None if sample_weight is None else sample_weight[train]
-    scaled, factors = _scaled(X[train], weight, scaling)
-    X_test, D_test = X[test], D[test]
-    test_weight = row_weights(len(test), None if sample_weight is None else sample_weight[test])
-    gaps = has_gaps(D_test)
-    if gaps:  # rows without information do not count
-        test_weight = test_weight * informative(D_test, settings.reading)
-        test_weight /= test_weight.sum() or 1.0
-    minus_entropy = 0.0 if gaps else -float(test_weight @ entropy(D_test))
-    divergences = np.empty(len(alphas))
-    predictions = np.empty((len(alphas), *D_test.shape) if keep else 0)
-    for place, weights in fit_path(scaled, D[train], weight, list(alphas), settings):
-        log_P = log_softmax(X_test @ (weights.W * factors[:, None]) + weights.b)
-        if gaps:
-            divergences[place] = float(test_weight @ row_divergences(D_test, log_P, settings.reading))
-        else:
-            divergences[place] = minus_entropy - float(test_weight @ (D_test * log_P).sum(axis=1))
-        if keep:
-            predictions[place] = np.exp(log_P)
-    return divergences, predictions
+class FoldTrials(Trials):
+    """Trials on folds of rows: the moments of all folds come from one pass, and all searches share each pass.
+
+    Rows that carry nothing to learn from, because too few of their degrees were observed, count for the scaling alone.
+    """
+
+    def __init__(self, rows: Rows, folds: Folds, settings: Settings, order: IntArray | None = None) -> None:
+        self.folds, self.order = folds, order
+        self.of_folds = self.of_learners = _moments_of(rows, folds, settings)
+        super().__init__(rows, settings, merged(self.of_folds))
+        self.learners, self.learner_folds = informative_rows(rows, settings.missing), folds
+        if self.learners is not rows:
+            kept = informative(np.asarray(in_memory(rows).chunk.D), settings.missing)
+            self.learner_folds = folds.without(kept)
+            self.of_learners = _moments_of(self.learners, self.learner_folds, settings)
+        self.passes = Passes(
+            self.learners, self.learner_folds, self.of_all.largest, settings.missing, settings.n_threads
+        )
+
+    def run(self, alphas: FloatArray, scalings: list[str]) -> tuple[list[list[Path]], list[FloatArray]]:
+        tasks = [(fold, scaling) for fold in range(self.folds.n_folds) for scaling in scalings]
+        size = (NUMBERS_OF_A_SEARCH + len(alphas)) * self.of_all.target.size + self.of_all.products.size
+        together = max(1, MAX_NUMBERS // size)
+        paths: list[Path] = []
+        for first in range(0, len(tasks), together):
+            some = tasks[first : first + together]
+            searches = [fit_path(self._problem(*task), list(alphas), self.settings) for task in some]
+            uses = np.array([np.arange(self.folds.n_folds) != fold for fold, _ in some])
+            for found in self.passes.run_together(searches, uses):
+                paths.append([(weights.W, weights.b) for weights in found])
+        scores = self._scores(paths, [fold for fold, _ in tasks])
+        return [paths[k :: len(scalings)] for k in range(len(scalings))], [
+            scores[k :: len(scalings)].T for k in range(len(scalings))
+        ]
+
+    def _problem(self, fold: int, scaling: str) -> Problem:
+        """The rows without one fold (-1: all rows) as a problem."""
+        others = [k for k in range(self.folds.n_folds) if k != fold]
+        moments = merged([self.of_learners[k] for k in others])
+        of_scaling = moments if self.of_learners is self.of_folds else merged([self.of_folds[k] for k in others])
+        factors = of_scaling.factors(scaling)
+        objective = _objective(moments, factors, self.learners, self.learner_folds, others, self.settings.missing)
+        return Problem(objective, factorise_moments(moments, factors, fit_intercept=True), self.passes)
+
+    def _scores(self, paths: list[Path], held_out: list[int]) -> FloatArray:
+        """Held-out mean divergences (n_paths, n_alphas) from one pass: the loss there minus the entropy."""
+        W, b = (np.stack([part[k] for path in paths for part in path]) for k in (0, 1))
+        n_alphas = len(paths[0])
+        uses = np.repeat(np.equal.outer(held_out, np.arange(self.folds.n_folds)), n_alphas, axis=0)
+        sums = self.passes.sums(uses, W, b, gradient=False)
+        missing, scores = self.settings.missing, np.zeros(len(W))
+        for fold, moments in enumerate(self.of_learners):
+            if moments.n_rows:
+                objective = _objective(moments, None, self.learners, self.learner_folds, [fold], missing)
+                scores[uses[:, fold]] = objective.divergences(sums, W, b)[uses[:, fold]]
+        return scores.reshape(-1, n_alphas)
+
+    def predictions(self, weights: Path) -> Any:
+        assert isinstance(self.rows, CheckedRows)
+        assert self.order is not None
+        segments = self.folds.segments(self.rows.chunk)
+        return _in_order([probabilities(some.X, *own) for some, own in zip(segments, weights, strict=True)], self.order)
+
+    def fit(self, alpha: float, scaling: str, settings: Settings) -> Weights:
+        problem = self._problem(-1, scaling)
+        return problem.passes.run(fit(problem, alpha, settings))
+
+
+class SplitTrials(Trials):
+    """Trials on splits of rows in memory, one after the other.
+
+    For splits that are no folds, and for rows so few that they are fitted in the space of the rows.
+    """
+
+    def __init__(self, rows: CheckedRows, splits: list[Split], settings: Settings) -> None:
+        super().__init__(rows, settings, _moments_of(rows, ALL_TOGETHER, settings, diagonal=True)[0])
+        self.splits, self.chunk = splits, rows.chunk
+
+    def run(self, alphas: FloatArray, scalings: list[str]) -> tuple[list[list[Path]], list[FloatArray]]:
+        alone = replace(self.settings, n_threads=1)
+
+        def of_split(split: Split) -> list[tuple[Path, FloatArray]]:
+            train, test = (_rows_of(take(self.chunk, part)) for part in split)
+            (moments,) = _moments_of(train, ALL_TOGETHER, alone, diagonal=True)
+            held_out = informative_rows(test, self.settings.missing, may_be_none=True)
+            found = []
+            for scaling in scalings:
+                path = run_path(train, list(alphas), alone, moments.factors(scaling))
+                found.append(([(weights.W, weights.b) for weights in path], self._scores(path, held_out)))
+            return found
+
+        by_split = list(in_threads(of_split, self.splits, self.settings.n_threads))
+        by_scaling = [[outcomes[k] for outcomes in by_split] for k in range(len(scalings))]
+        paths = [[path for path, _ in outcomes] for outcomes in by_scaling]
+        return paths, [np.column_stack([scores for _, scores in outcomes]) for outcomes in by_scaling]
+
+    def _scores(self, path: list[Weights], rows: Rows) -> FloatArray:
+        """Held-out mean divergence for each alpha."""
+        W, b = np.stack([weights.W for weights in path]), np.stack([weights.b for weights in path])
+        if not rows.n_rows:
+            return np.zeros(len(path))
+        (moments,) = _moments_of(rows, ALL_TOGETHER, self.settings, diagonal=True)
+        passes = Passes(rows, missing=self.settings.missing)
+        sums = passes.sums(np.ones((len(path), 1), dtype=bool), W, b, gradient=False)
+        return _objective(moments, None, rows, ALL_TOGETHER, [0], passes.missing).divergences(sums, W, b)
+
+    def predictions(self, weights: Path) -> Any:
+        tests = [test for _, test in self.splits]
+        order = np.concatenate(tests)
+        if not np.array_equal(np.sort(order), np.arange(len(self.chunk))):
+            return None
+        X = self.chunk.X
+        return _in_order([probabilities(take_rows(X, t), *own) for t, own in zip(tests, weights, strict=True)], order)
+
+
+def _trials(rows: Rows, splits: list[Split] | None, n_folds: int, settings: Settings) -> Trials:
+    """The trials of splits (None: of so many shuffled folds), in the form that the rows allow."""
+    if splits is None:
+        count = rows.n_rows
+        if count is None or rows.layout.has_weight:
+            count = int(rows.sum(_count, labels=False)[0])
+        _check_folds(n_folds, count)
+        if not few_rows(count - -(-count // n_folds), rows.n_features):
+            return FoldTrials(rows, Folds.shuffled(n_folds, count), settings)
+        rows = in_memory(rows)
+        splits = list(pairs_of(Folds.shuffled(n_folds, count).of(0, count)))
+    assert isinstance(rows, CheckedRows)  # only rows in memory come with splits
+    smallest = min(_count_learners(rows, train, settings.missing) for train, _ in splits)
+    folds = Folds.of_splits(splits, len(rows.chunk))
+    if folds is None or few_rows(smallest, rows.n_features):
+        return SplitTrials(rows, splits, settings)
+    order, folds = folds.in_order(len(rows.chunk))
+    return FoldTrials(precise_rows(_rows_of(take(rows.chunk, order))), folds, settings, order)
+
+
+def _count(chunk: Chunk) -> Sums:
+    return (len(chunk),)
+
+
+def _check_folds(n_folds: int, count: int) -> None:
+    if n_folds > count:
+        raise ValueError(
+            f"cv={n_folds} folds need at least {n_folds} rows with weight, but there are n_samples={count}. Set a "
+            "smaller cv, or use SABFGS with an alpha of your choice."
+        )
+
+
+def _count_learners(rows: CheckedRows, train: IntArray, missing: str) -> int:
+    """Number of training rows that carry something to learn from."""
+    if missing == COMPLETE:
+        return len(train)
+    return int(informative(np.asarray(rows.chunk.D)[train], missing).sum())
+
+
+def _rows_of(chunk: Chunk) -> CheckedRows:
+    return CheckedRows(chunk.X, chunk.D, chunk.weight)
+
+
+def _moments_of(rows: Rows, folds: Folds, settings: Settings, *, diagonal: bool = False) -> list[Moments]:
+    return read_moments(rows, folds, centred=True, diagonal=diagonal, facts=True, n_threads=settings.n_threads)
+
+
+def _objective(
+    moments: Moments, factors: FloatArray | None, rows: Rows, folds: Folds, used: list[int], missing: str
+) -> CrossEntropy:
+    """The objective of the rows of some folds, whose moments these are."""
+    objective = CrossEntropy.of(moments, factors, fit_intercept=True)
+    if missing == COMPLETE:
+        return objective
+    chunk = in_memory(rows).chunk
+    some = np.isin(folds.of(0, len(chunk)), used) if folds.n_folds > 1 else np.ones(len(chunk), dtype=bool)
+    return objective.with_missing(np.asarray(chunk.D)[some], chunk.weights()[some], missing)
+
+
+def _in_order(parts: list[Any], order: IntArray) -> Any:
+    """Tables of rows together, in the order in which the rows came; ``order`` says where they came from."""
+    back = np.argsort(order)
+    if not is_device_array(parts[0]):
+        return np.concatenate(parts)[back]
+    return take_rows(namespace(parts[0]).concat(parts), back)
 
 
 def _choose(alphas: FloatArray, scores: FloatArray, one_standard_error: bool) -> int:

@@ -4,7 +4,8 @@ Each iteration maximises a lower bound of the gain in T(θ) = Σ_i ω_i [Σ_j d_
 which every weight stands alone. So T never falls, and its maximum is the one of SA-BFGS.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,14 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skldl.base import BaseLDL
 from skldl.chunks import Rows
-from skldl.maxent._device_scaling import scaling_for
-from skldl.maxent._iterations import Scaling, run_iterations
+from skldl.chunks._arrays import CheckedRows
 from skldl.maxent._objective import probabilities
-from skldl.maxent._rows_scaling import RowsScaling
-from skldl.maxent._start import INIT, Init, starting_weights
+from skldl.maxent._scaling import Scaling, State
+from skldl.maxent._search import INIT, Init, starting_weights
 from skldl.utils.parameters import BOOLEAN, COUNT, NOT_NEGATIVE
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
+
+MAX_START_LOSS = 1e9
+"""The rounding error of a larger loss at the start exceeds 1e-7, the default of ``tol``."""
 
 
 class SAIIS(BaseLDL):
@@ -97,15 +100,9 @@ class SAIIS(BaseLDL):
         self.accelerate = accelerate
         self.init = init
 
-    def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
-        self._iterate(scaling_for(X, D, sample_weight), X.shape[1], D.shape[1])
-
     def _fit_rows(self, rows: Rows) -> None:
-        self._iterate(RowsScaling(rows), self.n_features_in_, self.n_labels_)
-
-    def _iterate(self, scaling: Scaling, n_features: int, n_labels: int) -> None:
-        start = self._start(n_features, n_labels)
-        run = run_iterations(scaling, start, self.max_iter, self.tol, self.accelerate)
+        start = self._start(rows.n_features, self.n_labels_)
+        run = run_iterations(Scaling(rows), start, self.max_iter, self.tol, self.accelerate)
         if not run.converged:
             more = "Raise max_iter" + ("." if self.accelerate else ", set accelerate=True, or use SABFGS.")
             warn(
@@ -114,7 +111,7 @@ class SAIIS(BaseLDL):
                 ConvergenceWarning,
             )
         self.coef_ = _centred(run.state.theta)
-        self.intercept_ = np.zeros(n_labels)
+        self.intercept_ = np.zeros(self.n_labels_)
         self.n_iter_ = len(run.loss_curve) - 1
         self.loss_curve_ = run.loss_curve
 
@@ -132,8 +129,7 @@ class SAIIS(BaseLDL):
         if param != "max_iter":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
-        scaling = scaling_for(X, D, sample_weight)
-        start = self._start(X.shape[1], D.shape[1])
+        scaling, start = Scaling(CheckedRows(X, D, sample_weight)), self._start(X.shape[1], D.shape[1])
         run = run_iterations(scaling, start, max(values), self.tol, self.accelerate, frozenset(values))
         for value in values:
             yield probabilities(X_new, _centred(run.kept.get(value, run.state.theta)).T)
@@ -141,3 +137,43 @@ class SAIIS(BaseLDL):
 
 def _centred(theta: FloatArray) -> FloatArray:
     return np.ascontiguousarray((theta - theta.mean(axis=1, keepdims=True)).T)
+
+
+@dataclass
+class Run:
+    """Where the iterations ended, the loss at the start and after each, and the weights that were to be kept."""
+
+    state: State
+    loss_curve: list[float]
+    converged: bool
+    kept: dict[int, FloatArray]
+
+
+def run_iterations(
+    scaling: Scaling, theta: FloatArray, max_iter: int, tol: float, accelerate: bool, keep: Collection[int] = ()
+) -> Run:
+    """Iterate until the gain of one iteration falls below ``tol``; keep the weights after some iterations."""
+    state = scaling.state(theta)
+    if not abs(state.loss) <= MAX_START_LOSS:
+        raise ValueError(
+            f"init gives a loss of {state.loss:.3g}, in which rounding hides what an iteration gains. Begin at smaller "
+            "weights, or multiply X by a power of ten, so that its features are of the order of 1."
+        )
+    curve = [state.loss]
+    kept = {}
+    converged = scaling.is_empty
+    history = [state]
+    while not converged and len(curve) <= max_iter:
+        before, state = state, scaling.improve(state)
+        converged = before.loss - state.loss < tol
+        if state.loss > before.loss:  # only rounding can do this: stay where it was better
+            state = before
+        if accelerate:  # a state holds a prediction for every row: none is kept without need
+            history.append(state)
+            if len(history) == 3 and not converged:
+                state = scaling.extrapolate(*history)
+                history = [state]
+        curve.append(state.loss)
+        if len(curve) - 1 in keep:
+            kept[len(curve) - 1] = state.theta
+    return Run(state, curve, converged, kept)

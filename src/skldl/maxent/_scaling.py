@@ -16,165 +16,263 @@ How A and B are computed decides the cost:
   Σ_i ω_i p_ij x_ik ℓ_r(g_i): a few matrix products, and then Newton's method no longer sees the rows. With half width
   h of the interval and κ = |δ|h, R nodes leave a relative error of at most κ^R e^{2κ} / (2^{R−1} R!); R is the least
   that keeps it below 1e-14;
-- weights with κ > 3, where nodes lose digits: sums over all rows, in blocks.
+- weights with κ > 3, where nodes lose digits: sums over all rows.
+
+The rows are seen in passes only. A pass at weights θ gives the loss and the moments that the equations of the next
+increments probably need (`Nodes`); further passes are made only where it turns out that more nodes, or sums over all
+rows, are needed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse, special
 
-from skldl.utils.arrays import is_device_array, namespace
-from skldl.utils.typing import FloatArray
+from skldl.chunks import Chunk, Rows
+from skldl.chunks._rows import Sums
+from skldl.maxent._blocks import SAFE_SCORES, blocks, row_products, weighted_softmax
+from skldl.utils.arrays import (
+    as_double,
+    as_type_of,
+    at_least,
+    is_device_array,
+    least_number,
+    namespace,
+    take_rows,
+    to_numpy,
+    to_numpy_together,
+)
+from skldl.utils.typing import BoolArray, FloatArray
 
-CONSTANT = 1e-13  # relative range below which g is one value up to rounding
+CONSTANT = 1e-13
+"""Relative range below which g is one value up to rounding."""
 FEW_VALUES = 8
-LARGEST_EXPONENT = 3.0
+"""Values of g up to which each has its own sums: about as many as there would be nodes."""
+MAX_EXPONENT = 3.0
+"""κ up to which nodes are used: the moments have both signs, and e^{2κ} of their digits are lost, fewer than three."""
 NODE_ERROR = 1e-14
 NEWTON_STEPS = 60
 NEWTON_ERROR = 1e-14
-LARGEST_ERROR = 2e-13  # of φ at a root found at nodes; else the sums over all rows decide
+MAX_ERROR = 2e-13
+"""Of φ at a root found at nodes, twenty times what Newton's method reaches; else the sums over all rows decide."""
+MIN_EXTRAPOLATION = 1.5
+"""At a factor of 1 an extrapolation is the third state itself, and near it not worth a pass."""
 CAP = 10.0
-BLOCK_CELLS = 1 << 20
+"""An increment without a root is cut at CAP / max g: it multiplies a probability by e^10 at most."""
+FAR_CELLS = 1 << 20
+"""Numbers in a temporary array of sums over all rows in memory."""
 MOMENT_CELLS = 1 << 18
+"""Numbers of a block of rows in memory with its masses at all nodes, which should stay in the cache."""
 LOG_OF_NOTHING = -1e30  # finite, so that differences stay numbers
 TINY = float(np.finfo(np.float64).tiny)
 
+Pair = tuple[FloatArray, FloatArray]
+"""Of the positive part of X, and of the negative part."""
 
-class ScalingEquations:
-    """The equations of one training set, solved for any predictions.
+
+@dataclass(frozen=True)
+class Nodes:
+    """Where a pass takes moments.
+
+    Attributes
+    ----------
+    kind : {"none", "sums", "values", "nodes"}
+        No moments; m = Σ_i ω_i p_ij x_ik alone; for each value of g; or at Chebyshev nodes in the range of g.
+    has_negative : bool
+        Whether any feature is negative.
+    values : ndarray or None
+        The values of g, for "values".
+    middle, half_width : float
+        The range of g, for "nodes".
+    count : int
+        Number of nodes.
+    """
+
+    kind: str
+    has_negative: bool = False
+    values: FloatArray | None = None
+    middle: float = 0.0
+    half_width: float = 1.0
+    count: int = 1
+
+    def shares(self, g: Any) -> Any:
+        """What each row (columns) contributes to each value or node (rows)."""
+        if self.values is not None:  # the nearest value: sums of the same numbers can differ in the last digit
+            middles = 0.5 * (self.values[1:] + self.values[:-1])
+            bounds = as_type_of(np.r_[-np.inf, middles, np.inf], g)[:, None]
+            return as_double((g > bounds[:-1, ...]) & (g <= bounds[1:, ...]))
+        xp = namespace(g)
+        _, at_nodes = chebyshev_nodes(self.middle, self.half_width, self.count)
+        t = xp.clip((g - self.middle) / self.half_width, -1.0, 1.0)
+        angles = np.arccos(t) if xp is np else xp.acos(t)
+        orders = as_type_of(np.arange(self.count, dtype=np.float64), g)
+        return as_type_of(at_nodes.T, g) @ xp.cos(orders[:, None] * angles)
+
+
+@dataclass(frozen=True)
+class State:
+    """Weights (n_features, n_labels), the loss −T there, and the moments that the pass took at its nodes.
+
+    The nodes serve increments up to κ = ``exponent``.
+    """
+
+    theta: FloatArray
+    loss: float
+    nodes: Nodes
+    moments: Pair
+    exponent: float
+
+
+class Scaling:
+    """Improved iterative scaling on one training set.
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features), float64
-        Features, without rows that are zero throughout.
-    weight : ndarray of shape (n_samples,)
-        Row weights.
+    rows : Rows
+        The rows; those that are zero throughout have no part in the equations.
+
+    Attributes
+    ----------
     target : ndarray of shape (n_features, n_labels)
         C = Xᵀ diag(ω) D.
+    is_empty : bool
+        Whether all rows are zero throughout.
     """
 
-    def __init__(self, X: Any, weight: FloatArray, target: FloatArray) -> None:
-        self.X, self.weight = X, weight
-        self.g = row_lengths(X)
-        self.has_negative = holds_negative(X)
-        self.positive, self.negative = parts_by_sign(X, self.has_negative)
-        self._last: tuple[FloatArray, FloatArray] | None = None
-        self._prepare(target, np.unique(self.g))
-
-    def _prepare(self, target: FloatArray, values: FloatArray) -> None:
-        """Keep the target and the values of g; of many values the least and the largest are enough."""
-        self.up = np.maximum(target, 0.0)
-        self.down = np.maximum(-target, 0.0)
-        self.log_up, self.log_down = log_of(self.up), log_of(self.down)
-        low, high = float(values[0]), float(values[-1])
-        self.middle, self.half_width = 0.5 * (low + high), 0.5 * (high - low)
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        total, target, values, negative = rows.sum(_scan, merge=_merge_scans)
+        self.total, self.target = float(total), target / total
+        self.values, self.has_negative = values, bool(negative)
+        self.is_empty = not len(values)
+        low, high = (0.0, 0.0) if self.is_empty else (float(values[0]), float(values[-1]))
         self.smallest, self.largest = low, high
-        self.values = values
+        self.middle, self.half_width = 0.5 * (low + high), 0.5 * (high - low)
         self.is_constant = high - low <= CONSTANT * high
-        self._exponent = 0.0  # the κ that the last solution needed, and so the next one probably will
+        self.up, self.down = np.maximum(self.target, 0.0), np.maximum(-self.target, 0.0)
+        self.log_up, self.log_down = log_of(self.up), log_of(self.down)
 
-    def solve(self, P: FloatArray) -> FloatArray:
-        """Return the increments (n_features, n_labels) for predictions P (n_samples, n_labels).
+    def state(self, theta: FloatArray, exponent: float = 0.0) -> State:
+        """Loss and moments at θ, in one pass; rows that are zero throughout are predicted to be uniform."""
+        nodes = self._nodes(exponent)
+        log_partition, moments = self._moments(theta, nodes)
+        return State(theta, log_partition - float(np.vdot(self.target, theta)), nodes, moments, exponent)
+
+    def improve(self, state: State) -> State:
+        """One iteration of algorithm 1; the next nodes are those that these increments needed."""
+        delta, exponent = self.increments(state)
+        return self.state(state.theta + delta, exponent)
+
+    def extrapolate(self, first: State, second: State, third: State) -> State:
+        """SQUAREM: follow the last two steps further, if that is better than where they ended."""
+        step = second.theta - first.theta
+        bend = third.theta - second.theta - step
+        length = float(np.linalg.norm(bend))
+        factor = float(np.linalg.norm(step)) / length if length > 0 else 1.0
+        while factor > MIN_EXTRAPOLATION:
+            candidate = self.state(first.theta + 2.0 * factor * step + factor**2 * bend, third.exponent)
+            if candidate.loss < third.loss:
+                return candidate
+            factor = 0.5 * (factor + 1.0)
+        return third
+
+    def increments(self, state: State) -> tuple[FloatArray, float]:
+        """The increments δ (n_features, n_labels) at a state, and the κ of the nodes that they needed.
 
         Where the equation has no root, because the target of a feature with one sign is zero, the weight should go to
         infinity: the increment is cut at 10 / max g in that direction, which is still a step upwards. Features that are
         zero throughout get no increment.
         """
-        return self._solve(P * self.weight[:, None])
-
-    def _solve(self, masses: Any) -> FloatArray:
-        """The increments; ``masses`` is what the sums over rows are taken of."""
         if self.is_constant:
-            A, B = self._sums(masses)
-            return self._without_root(A, B, _closed_form(A, B, self.up, self.down, self.middle))
+            A, B = state.moments
+            return self._without_root(A, B, _closed_form(A, B, self.up, self.down, self.middle)), 0.0
         if len(self.values) <= FEW_VALUES:
-            moments = self._moments_at_values(masses)
-            A, B = (m.sum(axis=0) for m in moments)
-            places = np.nonzero(self._has_root(A, B))
-            delta = np.zeros_like(A)
-            delta[places] = _newton_on_masses(
-                (moments[0][:, places[0], places[1]], moments[1][:, places[0], places[1]]),
-                self.values,
-                self.log_up[places],
-                self.log_down[places],
-                delta[places],
-            )
-            return self._without_root(A, B, delta)
-        return self._solve_by_interpolation(masses)
+            A, B = (m.sum(axis=0) for m in state.moments)
+            at = np.nonzero(self._has_root(A, B))
+            log_masses = [log_of(m[:, at[0], at[1]]) for m in state.moments]
 
-    def _solve_by_interpolation(self, masses: Any) -> FloatArray:
-        limit = LARGEST_EXPONENT / self.half_width
-        need = self._exponent
+            def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+                sides = [
+                    exponential_sums(log_mass, self.values, sign * delta)
+                    for log_mass, sign in zip(log_masses, (1.0, -1.0), strict=True)
+                ]
+                return _balance_of_sums(sides, self.log_up[at], self.log_down[at])
+
+            delta = np.zeros_like(A)
+            delta[at] = newton(evaluate, delta[at], np.inf)[0]
+            return self._without_root(A, B, delta), 0.0
+        return self._increments_at_nodes(state)
+
+    def _increments_at_nodes(self, state: State) -> tuple[FloatArray, float]:
+        limit = MAX_EXPONENT / self.half_width
         while True:
-            nodes, moments = self._moments_at_nodes(masses, node_count(need))
-            A, B = (m.sum(axis=0) for m in moments)  # Σ_r ℓ_r = 1
+            nodes = state.nodes
+            A, B = (m.sum(axis=0) for m in state.moments)  # Σ_r ℓ_r = 1
             has_root = self._has_root(A, B)
-            delta, error = self._newton_at_nodes(moments, nodes, limit, has_root)
-            near = (error <= LARGEST_ERROR) & (np.abs(delta) < 0.99 * limit)
-            largest = float(np.abs(delta[near & has_root]).max(initial=0.0)) * self.half_width
-            if len(nodes) >= node_count(largest):
+            delta, error = self._newton_at_nodes(state, limit, has_root)
+            # nodes are trusted up to the limit alone, and at it Newton's method was stopped
+            near = (error <= MAX_ERROR) & (np.abs(delta) < 0.99 * limit)
+            exponent = float(np.abs(delta[near & has_root]).max(initial=0.0)) * self.half_width
+            if nodes.count >= node_count(exponent):
                 break
-            need = min(1.1 * largest, LARGEST_EXPONENT)
-        self._exponent = largest
+            # a tenth more than was found with too few nodes, so that the next count is enough
+            more = self._nodes(min(1.1 * exponent, MAX_EXPONENT))
+            state = replace(state, nodes=more, moments=self._moments(state.theta, more)[1])
         far = np.argwhere(~near & has_root)
         if len(far):
-            self._solve_far(masses, far, delta)
-        return self._without_root(A, B, delta)
+            at = far[:, 0], far[:, 1]
 
-    def _sums(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return sums_by_sign(self.positive, self.negative, P)
+            def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+                top, total, weighted = self.rows.sum(_far_sums, state.theta, far, delta, merge=_merge_far, labels=False)
+                sides = [(top[k] - np.log(self.total), total[k], weighted[k]) for k in range(2)]
+                return _balance_of_sums(sides, self.log_up[at], self.log_down[at])
 
-    def _moments_at_values(self, P: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return node_moments(self.positive, self.negative, P, value_shares(self.g, self.values))
+            delta[at] = newton(evaluate, delta[at], np.inf)[0]
+        return self._without_root(A, B, delta), exponent
 
-    def _moments_at_nodes(self, P: FloatArray, count: int) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-        """Chebyshev nodes and the moments there; the shares of the rows are kept, since they often serve again."""
-        if self._last is None or len(self._last[0]) != count:
-            self._last = chebyshev(self.g, self.middle, self.half_width, count)
-        return self._last[0], node_moments(self.positive, self.negative, P, self._last[1])
-
-    def _newton_at_nodes(
-        self,
-        moments: tuple[FloatArray, FloatArray],
-        nodes: FloatArray,
-        limit: float,
-        has_root: npt.NDArray[np.bool_],
-    ) -> tuple[FloatArray, FloatArray]:
+    def _newton_at_nodes(self, state: State, limit: float, has_root: BoolArray) -> Pair:
         """Roots inside ±limit, where exponentials are harmless although moments have both signs."""
+        nodes, _ = chebyshev_nodes(self.middle, self.half_width, state.nodes.count)
         offsets = nodes - self.middle
 
-        def one_side(m: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def one_side(m: FloatArray, delta: FloatArray) -> Pair:
             terms = np.exp(np.multiply.outer(offsets, delta))
             terms *= m
             total, derivative = terms.sum(axis=0), np.tensordot(nodes, terms, axes=1)
             slope = np.divide(derivative, total, out=np.full_like(total, self.largest), where=total > TINY)
             return log_of(total) + self.middle * delta, np.clip(slope, self.smallest, self.largest)
 
-        def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-            value, slope = one_side(moments[0], delta)
+        def evaluate(delta: FloatArray) -> Pair:
+            value, slope = one_side(state.moments[0], delta)
             if not self.has_negative:
                 value = value - self.log_up
             else:
-                value, slope = balance(value, slope, *one_side(moments[1], -delta), self.log_up, self.log_down)
+                other = one_side(state.moments[1], -delta)
+                value, slope = balance(value, slope, *other, self.log_up, self.log_down)
             return np.where(has_root, value, 0.0), slope
 
         return newton(evaluate, np.zeros_like(self.up), limit)
 
-    def _solve_far(self, P: FloatArray, far: npt.NDArray[np.intp], delta: FloatArray) -> None:
-        """Roots for the features and labels in ``far``, with sums over all rows, put into ``delta``."""
-        for some in np.array_split(far, -(-len(far) * len(self.g) // BLOCK_CELLS)):
-            places = some[:, 0], some[:, 1]
-            columns = self.X[:, places[0]]
-            masses = P[:, places[1]] * (columns.toarray() if sparse.issparse(columns) else columns)
-            by_sign = np.maximum(masses, 0), np.maximum(-masses, 0)
-            delta[places] = _newton_on_masses(
-                by_sign, self.g, self.log_up[places], self.log_down[places], delta[places]
-            )
+    def _nodes(self, exponent: float) -> Nodes:
+        """Where to take the moments for increments up to κ = exponent."""
+        if self.is_empty:
+            return Nodes("none")
+        if self.is_constant:
+            return Nodes("sums", self.has_negative)
+        if len(self.values) <= FEW_VALUES:
+            return Nodes("values", self.has_negative, self.values, count=len(self.values))
+        return Nodes("nodes", self.has_negative, None, self.middle, self.half_width, node_count(exponent))
 
-    def _has_root(self, A: FloatArray, B: FloatArray) -> npt.NDArray[np.bool_]:
+    def _moments(self, theta: FloatArray, nodes: Nodes) -> tuple[float, Pair]:
+        """Log-partition at θ, and the moments of the positive and of the negative part of X: one pass."""
+        is_safe = self.largest * float(np.abs(theta).max()) < SAFE_SCORES[8]  # a bound for all scores
+        log_partition, A, B = self.rows.sum(_pass, theta, nodes, is_safe, labels=False)
+        return float(log_partition) / self.total, (A / self.total, B / self.total)
+
+    def _has_root(self, A: FloatArray, B: FloatArray) -> BoolArray:
         return ((A > 0) | (self.down > 0)) & ((B > 0) | (self.up > 0))
 
     def _without_root(self, A: FloatArray, B: FloatArray, delta: FloatArray) -> FloatArray:
@@ -183,54 +281,143 @@ class ScalingEquations:
         return np.where(self._has_root(A, B), delta, step * ((B > 0).astype(np.float64) - (A > 0)))
 
 
-def row_lengths(X: Any) -> FloatArray:
-    """g_i = Σ_k |x_ik|."""
-    return np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
+def _scan(chunk: Chunk) -> Sums:
+    """Weight, Xᵀ diag(w) D, the first values of g and its ends, and whether any feature is negative."""
+    X, weight = chunk.X, chunk.weight
+    negative, total = least_number(X) < 0, 0.0
+    target: Any = 0.0
+    values: FloatArray = np.zeros(0)
+    for some in _pieces(X, X.shape[1] + chunk.D.shape[1]):
+        rows, own = _double(X, some), None if weight is None else weight[some]
+        total += float(rows.shape[0] if own is None else namespace(own).sum(own))
+        target = target + row_products(rows, as_double(chunk.D[some, ...]), own)
+        g = _lengths(*_parts(rows, negative))
+        found = np.unique(g) if isinstance(g, np.ndarray) else to_numpy(namespace(g).unique_values(g))
+        values = few_values(np.concatenate([values, found[found > 0]]))
+    return total, target, values, negative
 
 
-def holds_negative(X: Any) -> bool:
-    """Whether any feature is negative."""
-    return bool((X.data if sparse.issparse(X) else X).min(initial=0.0) < 0)
+def few_values(values: FloatArray) -> FloatArray:
+    """At most FEW_VALUES + 1 different values, with the minimum and the maximum."""
+    values = np.unique(values)
+    return values if len(values) <= FEW_VALUES else np.concatenate([values[:FEW_VALUES], values[-1:]])
 
 
-def parts_by_sign(X: Any, has_negative: bool) -> tuple[Any, Any]:
-    """The positive part of X and, where there is one, the negative part, both at least zero."""
+def _merge_scans(total: Sums, part: Sums) -> Sums:
+    values = few_values(np.concatenate([total[2], part[2]]))
+    return total[0] + part[0], total[1] + part[1], values, total[3] or part[3]
+
+
+def _pass(chunk: Chunk, theta: FloatArray, nodes: Nodes, is_safe: bool) -> Sums:
+    """Σ_i w_i ln Σ_j exp s_ij of one chunk, and its moments: (n_features, n_labels), for values and nodes one each."""
+    X, (n_features, n_labels), count = chunk.X, theta.shape, nodes.count
+    log_partition: Any = 0.0
+    sides: list[Any] = [0.0, 0.0]
+    for some in _pieces(X, (count + 1) * n_labels + 2 * n_features * nodes.has_negative):
+        rows = _double(X, some)
+        masses, part = _masses(rows, theta, None if chunk.weight is None else chunk.weight[some], is_safe)
+        log_partition = log_partition + part
+        if nodes.kind == "none":
+            continue
+        parts = _parts(rows, nodes.has_negative)
+        shares = None if nodes.kind == "sums" else nodes.shares(_lengths(*parts))
+        for side, of_sign in enumerate(parts):
+            if of_sign is not None:
+                sides[side] = sides[side] + _moments_of(of_sign, masses, shares)
+    log_partition, *sides = to_numpy_together((log_partition, *sides))
+    shape = count, n_labels, n_features
+    tables = [np.zeros(shape) if np.ndim(side) == 0 else side.reshape(shape) for side in sides]
+    tables = [np.ascontiguousarray(table.swapaxes(1, 2)) for table in tables]
+    if nodes.kind in ("none", "sums"):
+        tables = [table[0] for table in tables]
+    return float(log_partition), *tables
+
+
+def _moments_of(part: Any, masses: Any, shares: Any) -> Any:
+    """Σ_i share_ri ω_i p_ij x_ik of some rows, of which ``part`` has the features of one sign.
+
+    Dense rows take all nodes in one product; sparse ones a product for each, since a table of all masses would be
+    larger than they are.
+    """
+    if sparse.issparse(part):
+        columns = [masses] if shares is None else [masses * share for share in shares]
+        return np.stack([np.asarray(part.T @ column.T).T for column in columns])
+    if shares is not None:
+        masses = namespace(masses).reshape(shares[:, None, :] * masses, (-1, part.shape[0]))
+    return masses @ part if is_device_array(part) else (part.T @ masses.T).T  # this order is up to twice as fast
+
+
+def _far_sums(chunk: Chunk, theta: FloatArray, far: npt.NDArray[np.intp], delta: FloatArray) -> Sums:
+    """`exponential_sums` over the rows of one chunk for some features and labels, for both signs of the features."""
+    sums: Sums | None = None
+    negative = True  # both parts are computed, whatever the signs are
+    for some in blocks(chunk.X, theta.shape[1] + 4 * len(far), FAR_CELLS):
+        rows = chunk.X[some].astype(np.float64) if sparse.issparse(chunk.X) else _double(chunk.X, some)
+        g = _lengths(*_parts(rows, negative))
+        masses, _ = _masses(rows, theta, None if chunk.weight is None else chunk.weight[some], False)
+        if sparse.issparse(rows):
+            columns = rows[:, far[:, 0]].toarray()
+        else:
+            columns = take_rows(rows.T, far[:, 0]).T
+        masses = take_rows(masses, far[:, 1]).T * columns
+        parts = [
+            exponential_sums(log_of(at_least(sign * masses, 0.0)), g, as_type_of(sign * delta, g))
+            for sign in (1.0, -1.0)
+        ]
+        found = tuple(np.stack([to_numpy(part[k]) for part in parts]) for k in range(3))
+        sums = found if sums is None else _merge_far(sums, found)
+    assert sums is not None  # a chunk has rows
+    return sums
+
+
+def _merge_far(total: Sums, part: Sums) -> Sums:
+    """Put two sums of exponentials together, each divided by the exponential of its largest exponent."""
+    top = np.maximum(total[0], part[0])
+    own, other = (np.exp(np.maximum(one[0] - top, LOG_OF_NOTHING)) for one in (total, part))
+    return top, total[1] * own + part[1] * other, total[2] * own + part[2] * other
+
+
+def _pieces(X: Any, cells_per_row: int) -> Iterable[slice]:
+    """Blocks of dense rows; sparse rows are one block, because sums over each block would be tables of all columns."""
+    return [slice(None)] if sparse.issparse(X) else blocks(X, cells_per_row, MOMENT_CELLS)
+
+
+def _double(X: Any, some: slice) -> Any:
+    """Some rows in double precision."""
+    return X.astype(np.float64, copy=False) if sparse.issparse(X) else as_double(X[some, ...])
+
+
+def _masses(rows: Any, theta: FloatArray, weight: Any, is_safe: bool) -> tuple[Any, Any]:
+    """w_i p_ij (labels × rows), and Σ_i w_i ln Σ_j exp s_ij; whether exponentials of all scores are safe."""
+    if sparse.issparse(rows):
+        scores = np.ascontiguousarray(np.asarray(rows @ theta).T)
+    else:
+        scores = as_type_of(np.ascontiguousarray(theta.T), rows) @ rows.T
+    return scores, weighted_softmax(scores, weight, safe=is_safe)
+
+
+def _parts(rows: Any, has_negative: bool) -> tuple[Any, Any]:
+    """The positive part of rows and, where there is one, the negative part, both at least zero."""
     if not has_negative:
-        return X, None
-    positive = X.maximum(0) if sparse.issparse(X) else np.maximum(X, 0)
-    return positive, positive - X
+        return rows, None
+    positive = rows.maximum(0) if sparse.issparse(rows) else at_least(rows, 0.0)
+    return positive, positive - rows
 
 
-def sums_by_sign(positive: Any, negative: Any, P: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A(0) and B(0)."""
-    A = np.asarray(positive.T @ P)
-    return A, np.zeros_like(A) if negative is None else np.asarray(negative.T @ P)
+def _lengths(positive: Any, negative: Any) -> Any:
+    """g_i = Σ_k |x_ik| from the two parts."""
+    lengths = [
+        np.asarray(part.sum(axis=1)).ravel() if sparse.issparse(part) else namespace(part).sum(part, axis=1)
+        for part in (positive, negative)
+        if part is not None
+    ]
+    return lengths[0] if len(lengths) == 1 else lengths[0] + lengths[1]
 
 
-def value_shares(g: FloatArray, values: FloatArray) -> FloatArray:
-    """Which rows have which value of g, as ones and zeros (n_samples, n_values)."""
-    return np.asarray((g[:, None] == values).astype(np.float64))
-
-
-def node_moments(positive: Any, negative: Any, P: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """m_r for the positive and the negative part of X, each of shape (n_nodes, n_features, n_labels)."""
-    if sparse.issparse(positive):
-        sums = [sums_by_sign(positive, negative, P * share[:, None]) for share in shares.T]
-        return np.stack([A for A, _ in sums]), np.stack([B for _, B in sums])
-    # all nodes in one product for each block of rows, which stays in the cache
-    n_nodes, n_labels, n_features = shares.shape[1], P.shape[1], positive.shape[1]
-    A = np.zeros((n_nodes * n_labels, n_features))
-    B = np.zeros_like(A)
-    columns, transposed = np.ascontiguousarray(shares.T)[:, None], np.ascontiguousarray(P.T)
-    step = max(64, MOMENT_CELLS // (n_nodes * n_labels + 2 * n_features))
-    for start in range(0, len(P), step):
-        rows = slice(start, start + step)
-        masses = (columns[:, :, rows] * transposed[:, rows]).reshape(n_nodes * n_labels, -1)
-        A += masses @ positive[rows]
-        if negative is not None:
-            B += masses @ negative[rows]
-    shape = (n_nodes, n_labels, n_features)
-    return A.reshape(shape).transpose(0, 2, 1), B.reshape(shape).transpose(0, 2, 1)
+def _balance_of_sums(sides: Sequence[Sums], log_up: FloatArray, log_down: FloatArray) -> Pair:
+    """`balance` from the `exponential_sums` of both parts."""
+    positive, negative = ((np.log(total) + top, weighted / total) for top, total, weighted in sides)
+    return balance(*positive, *negative, log_up, log_down)
 
 
 def node_count(exponent: float) -> int:
@@ -240,14 +427,6 @@ def node_count(exponent: float) -> int:
     counts = np.arange(2, 40)
     log_error = counts * np.log(exponent) + 2 * exponent - (counts - 1) * np.log(2) - special.gammaln(counts + 1)
     return int(counts[np.argmax(log_error <= np.log(NODE_ERROR))])
-
-
-def chebyshev(g: FloatArray, middle: float, half_width: float, count: int) -> tuple[FloatArray, FloatArray]:
-    """Chebyshev nodes in the range of g, and the Lagrange polynomials of the nodes at each g (n_samples, n_nodes)."""
-    nodes, at_nodes = chebyshev_nodes(middle, half_width, count)
-    t = np.clip((g - middle) / half_width, -1.0, 1.0)
-    at_rows = np.cos(np.multiply.outer(np.arccos(t), np.arange(count)))  # Chebyshev polynomials
-    return nodes, at_rows @ at_nodes
 
 
 def chebyshev_nodes(middle: float, half_width: float, count: int) -> tuple[FloatArray, FloatArray]:
@@ -270,22 +449,6 @@ def balance(
     left, right = np.logaddexp(log_A, log_down), np.logaddexp(log_B, log_up)
     slope = slope_A * np.exp(np.minimum(log_A - left, 0)) + slope_B * np.exp(np.minimum(log_B - right, 0))
     return left - right, np.maximum(slope, TINY)
-
-
-def _newton_on_masses(
-    masses: tuple[FloatArray, FloatArray], g: FloatArray, log_up: FloatArray, log_down: FloatArray, start: FloatArray
-) -> FloatArray:
-    """Roots from the masses ω p |x| of the positive and the negative part, one row for each value in g."""
-    log_masses = log_of(masses[0]), log_of(masses[1])
-
-    def one_side(log_mass: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        top, total, weighted = exponential_sums(log_mass, g, delta)
-        return np.log(total) + top, weighted / total
-
-    def evaluate(delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return balance(*one_side(log_masses[0], delta), *one_side(log_masses[1], -delta), log_up, log_down)
-
-    return newton(evaluate, start, np.inf)[0]
 
 
 def exponential_sums(

@@ -25,14 +25,18 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from skldl.maxent import _blocks
-from skldl.maxent._constant_columns import CONSTANT_COLUMN, constant_columns, facts_of, without_common_values
-from skldl.utils.typing import BoolArray, FloatArray
+from skldl.chunks._arrays import CheckedRows
+from skldl.maxent._moments import Moments, few_rows, read_moments
+from skldl.utils.arrays import sparse_minus
+from skldl.utils.typing import FloatArray
 
-LARGEST_MATRIX = 5000
-RIDGES = (1e-10, 1e-6, 1e-2)  # the next one only where rounding in G defeats the Cholesky factor
+RIDGES = (1e-10, 1e-6, 1e-2)
+"""Added to the diagonal of G with columns of length one, before its Cholesky factor: 1e-10 is the rank rule, and the
+next one is taken only where rounding in G leaves it indefinite."""
 RANK_CUT = 1e-12
-RESOLUTION = 1e-13  # below this share of the trace of G, its eigenvectors do not resolve alpha
+"""Eigenvalues of X Xᵀ below this fraction of the largest are rounding error, some hundred times its relative error."""
+RESOLUTION = 1e-13
+"""Below this fraction of the trace of G its eigenvectors, with errors of 1e-16 of the trace, do not resolve alpha."""
 
 
 @dataclass
@@ -93,8 +97,9 @@ class Factorisation:
 
     Attributes
     ----------
-    design : ndarray or CSR matrix of shape (n_samples, n_columns)
-        The matrix that stands for X in the objective: X, or its coordinates in the space of its rows.
+    design : ndarray or CSR matrix of shape (n_samples, n_columns) or None
+        The matrix that stands for X in the objective: X, or its coordinates in the space of its rows; None where the
+        rows are seen in passes only.
     centre : ndarray of shape (n_columns,) or None
         Mean of the design's columns if there is an intercept.
     gram : ndarray or None
@@ -105,6 +110,8 @@ class Factorisation:
         Eigenvectors of G.
     rows : RowSpace or None
         How to come back from the space of the rows.
+    factors : ndarray of shape (n_columns,) or None
+        Numbers by which the features were multiplied to make the columns, outside of the space of the rows.
     """
 
     design: Any
@@ -113,6 +120,7 @@ class Factorisation:
     eigenvalues: FloatArray | None = None
     basis: FloatArray | None = None
     rows: "RowSpace | None" = None
+    factors: FloatArray | None = None
 
     def whitening(self, alpha: float, labels: FloatArray, *, centred: bool = True) -> Whitening:
         """Whitened coordinates for one alpha and a mean prediction."""
@@ -130,7 +138,7 @@ class Factorisation:
         if self.centre is not None:
             U, b = parameters[:-1], parameters[-1]
         if self.rows is None:
-            return U, b
+            return U if self.factors is None else U * self.factors[:, None], b
         W = self.rows.to_features(U)
         return W, b - self.rows.mean @ W if self.centre is not None else b
 
@@ -150,6 +158,16 @@ class Factorisation:
             return self.rows.gradient_from_features(gradient)
         G = gradient[:-1] - np.multiply.outer(self.rows.mean, gradient[-1])
         return np.vstack([self.rows.gradient_from_features(G), gradient[-1]])
+
+    def squared_scores(self, W: FloatArray, b: FloatArray, mean: FloatArray, labels: FloatArray) -> float | None:
+        """Σ_i ω_i Σ_j p̄_j s_ij² for weights of features with this mean; None if products of columns are not known."""
+        if self.rows is not None:
+            centred = self.rows.eigenvalues @ self.rows.from_features(W) ** 2
+        elif self.gram is not None:
+            centred = np.einsum("kj,kj->j", W, self.gram @ W)
+        else:
+            return None
+        return float((centred + (mean @ W + b) ** 2) @ labels)
 
 
 @dataclass
@@ -188,40 +206,79 @@ class RowSpace:
         return np.asarray(self.left.T @ Y / np.sqrt(self.eigenvalues)[:, None])
 
 
-def factorise(
-    X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bool, n_threads: int = 1
-) -> Factorisation:
-    """Factorise a training set once, in the way that its shape allows.
+def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bool) -> Factorisation:
+    """Factorise rows in memory once, in the way that their shape allows.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Features.
     weight : ndarray of shape (n_samples,)
-        Row weights that sum to one.
+        Positive row weights that sum to one.
     fit_intercept : bool
         Whether columns are centred.
     scale_free : bool
         Whether columns may be scaled in the space of the rows, as they may without a penalty.
-    n_threads : int, default=1
-        Number of blocks of dense rows to work on at once.
     """
-    n_samples, n_features = X.shape
-    mean = np.asarray(weight @ X, dtype=np.float64) if fit_intercept else np.zeros(n_features)
-    centre = mean if fit_intercept else None
-    if n_samples < n_features and n_samples <= LARGEST_MATRIX:
-        rows = _row_space(X, weight, mean, scale_free)
-        design = np.ascontiguousarray(rows.left * np.sqrt(rows.eigenvalues) / rows.root_weight[:, None])
-        centre = np.zeros(design.shape[1]) if fit_intercept else None
-        return Factorisation(design, centre, eigenvalues=rows.eigenvalues, rows=rows)
-    if n_features > LARGEST_MATRIX:
-        return Factorisation(X, centre, eigenvalues=_variances(X, weight, mean))
-    return Factorisation(X, centre, gram=_gram(X, weight, mean, n_threads))
+    rows = CheckedRows(X, np.zeros((X.shape[0], 0)), weight)
+    if few_rows(X.shape[0], X.shape[1]):
+        return factorise_row_space(rows, None, fit_intercept=fit_intercept, scale_free=scale_free, total=1.0)[0]
+    (moments,) = read_moments(rows, centred=fit_intercept, total=1.0)
+    factorisation = factorise_moments(moments, None, fit_intercept=fit_intercept)
+    factorisation.design = X
+    return factorisation
 
 
-def column_deviations(X: Any, weight: FloatArray) -> FloatArray:
-    """Weighted standard deviation of each column; exactly zero for a constant one."""
-    return np.sqrt(_variances(X, weight, np.asarray(weight @ X, dtype=np.float64)))
+def factorise_moments(moments: Moments, factors: FloatArray | None, *, fit_intercept: bool) -> Factorisation:
+    """Factorise rows by their moments, with columns multiplied by ``factors``."""
+    second = moments.second(centred=fit_intercept)
+    centre = moments.mean if fit_intercept else None
+    if factors is not None:
+        second *= np.multiply.outer(factors, factors) if second.ndim == 2 else factors**2
+        centre = None if centre is None else centre * factors
+    if second.ndim == 2:
+        return Factorisation(None, centre, gram=second, factors=factors)
+    return Factorisation(None, centre, eigenvalues=second, factors=factors)
+
+
+def factorise_row_space(
+    rows: CheckedRows,
+    factors: FloatArray | None,
+    *,
+    fit_intercept: bool,
+    scale_free: bool,
+    total: float | None = None,
+) -> tuple[Factorisation, Moments]:
+    """Factorise few rows of many features in the space of the rows; the moments have the variances alone."""
+    X, weight = rows.chunk.X, rows.chunk.weights()
+    (moments,) = read_moments(rows, centred=fit_intercept, diagonal=True, total=total)
+    variances = moments.second(centred=fit_intercept)
+    scale = np.ones(X.shape[1]) if factors is None else factors
+    if scale_free:
+        length = np.sqrt(variances)
+        scale = np.divide(scale > 0, length, out=np.zeros_like(length), where=length > 0)
+    elif sparse.issparse(X) and fit_intercept:  # a constant column would leave its rounding error in the products
+        scale = np.where(variances == 0, 0.0, scale)
+    mean = moments.mean if fit_intercept else np.zeros(X.shape[1])
+    about = moments.measured / moments.total if fit_intercept else mean
+    root = np.sqrt(weight / moments.total)
+    if sparse.issparse(X):
+        X = sparse_minus(X, moments.origin) if moments.origin.any() else X
+        A = X.multiply(root[:, None]).tocsr().astype(np.float64).multiply(scale).tocsr()
+        across = A @ (about * scale)
+        products = (A @ A.T).toarray()
+        products -= np.multiply.outer(across, root) + np.multiply.outer(root, across)
+        products += float((about * scale) @ (about * scale)) * np.multiply.outer(root, root)
+    else:
+        A = (X - mean) * scale
+        A *= root[:, None]
+        products = A @ A.T
+    eigenvalues, left = linalg.eigh(products, driver="evd", overwrite_a=True, check_finite=False)
+    kept = eigenvalues > RANK_CUT * max(eigenvalues[-1], np.finfo(np.float64).tiny)
+    space = RowSpace(X, root, mean, about, scale, left[:, kept], eigenvalues[kept])
+    design = np.ascontiguousarray(space.left * np.sqrt(space.eigenvalues) / root[:, None])
+    centre = np.zeros(design.shape[1]) if fit_intercept else None
+    return Factorisation(design, centre, eigenvalues=space.eigenvalues, rows=space), moments
 
 
 def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
@@ -238,63 +295,3 @@ def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
             break
     inverse, _ = linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)
     return np.asarray(inverse.T * scale[:, None])
-
-
-def _gram(X: Any, weight: FloatArray, mean: FloatArray, n_threads: int) -> FloatArray:
-    """Σ ω_i (x_i − mean)(x_i − mean)ᵀ; for dense X without the cancellation of subtracting afterwards."""
-    rows, about = _measured(X, weight, mean)
-    gram = _blocks.gram(rows, weight, about, n_threads)
-    if sparse.issparse(X) and about.any():
-        gram -= np.multiply.outer(about, about)
-    constant = _is_constant(np.diag(gram), X, mean, about)
-    gram[constant] = gram[:, constant] = 0.0
-    return gram
-
-
-def _variances(X: Any, weight: FloatArray, mean: FloatArray) -> FloatArray:
-    """Σ ω_i (x_ik − mean_k)² for each column k."""
-    return _variances_of(X, weight, mean, *_measured(X, weight, mean))
-
-
-def _variances_of(X: Any, weight: FloatArray, mean: FloatArray, rows: Any, about: FloatArray) -> FloatArray:
-    variances = _blocks.variances(rows, weight, about)
-    if sparse.issparse(X):
-        variances -= about**2
-    variances[_is_constant(variances, X, mean, about)] = 0.0
-    return variances
-
-
-def _measured(X: Any, weight: FloatArray, mean: FloatArray) -> tuple[Any, FloatArray]:
-    """Rows and their mean; where columns of sparse rows are to be centred, measured so that digits are kept."""
-    return without_common_values(X, weight, mean) if sparse.issparse(X) and mean.any() else (X, mean)
-
-
-def _is_constant(variances: FloatArray, X: Any, mean: FloatArray, about: FloatArray) -> BoolArray:
-    """Which columns have a variance that is nothing but rounding error."""
-    if not sparse.issparse(X):
-        return np.asarray(variances <= CONSTANT_COLUMN * mean**2)
-    return constant_columns(variances, mean, about, np.bincount(X.indices, minlength=X.shape[1]) > 0, facts_of(X))
-
-
-def _row_space(X: Any, weight: FloatArray, mean: FloatArray, scale_free: bool) -> RowSpace:
-    scale = np.ones(X.shape[1])
-    rows, about = _measured(X, weight, mean)
-    if scale_free:
-        length = np.sqrt(_variances_of(X, weight, mean, rows, about))
-        scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    elif sparse.issparse(X) and mean.any():  # a constant column would leave its rounding error in the products
-        scale[_variances_of(X, weight, mean, rows, about) == 0] = 0.0
-    root = np.sqrt(weight)
-    if sparse.issparse(X):
-        A = rows.multiply(root[:, None]).tocsr().astype(np.float64).multiply(scale).tocsr()
-        across = A @ (about * scale)
-        products = (A @ A.T).toarray()
-        products -= np.multiply.outer(across, root) + np.multiply.outer(root, across)
-        products += float((about * scale) @ (about * scale)) * np.multiply.outer(root, root)
-    else:
-        A = (X - mean) * scale
-        A *= root[:, None]
-        products = A @ A.T
-    eigenvalues, left = linalg.eigh(products, driver="evd", overwrite_a=True, check_finite=False)
-    kept = eigenvalues > RANK_CUT * max(eigenvalues[-1], np.finfo(np.float64).tiny)
-    return RowSpace(rows, root, mean, about, scale, left[:, kept], eigenvalues[kept])

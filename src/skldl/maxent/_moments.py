@@ -1,0 +1,381 @@
+"""Moments of rows: all that scaling, whitening and the objective need to know of them before the first step.
+
+One pass finds them, for all rows or for each fold. Products of dense columns are taken about the mean of each chunk,
+and two sets of rows with weights W, means m and products S about them are put together by
+
+    m = m_a + (W_b / W) δ,    S = S_a + S_b + (W_a W_b / W) δ δᵀ,    δ = m_b − m_a
+
+(Chan, Golub and LeVeque 1983), so that nothing cancels. Sparse rows would no longer be sparse if they were centred:
+their products are taken about zero, and a variance is a difference of two sums, Σ w x² / W − m², with a rounding error
+of about 1e-15 of the squared mean. Two kinds of sparse columns have few digits left:
+
+- Columns of two values, such as a flag that is 0 in a single row of tiny weight. A second pass measures them from the
+  value that is nearer to the mean: there such a column has hardly an entry, and its variance is what the other value
+  contributes.
+- All others, such as 10⁷ + noise, which are rejected where the digits are too few.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skldl.chunks import Chunk, Rows
+from skldl.chunks._rows import Sums
+from skldl.maxent import _blocks
+from skldl.maxent._folds import ALL_TOGETHER, Folds
+from skldl.utils.arrays import (
+    SPARSE_DIGITS,
+    as_double,
+    as_type_of,
+    is_device_array,
+    namespace,
+    row_blocks,
+    sparse_minus,
+    sum_in_double,
+)
+from skldl.utils.missing import has_gaps
+from skldl.utils.simplex import entropy
+from skldl.utils.typing import BoolArray, FloatArray
+
+MAX_MATRIX = 5000
+"""Columns up to which their products are computed, a matrix of 200 MB; of more columns only the variances."""
+CONSTANT_COLUMN = {4: 1e-12, 8: 1e-26}
+"""Variances up to this fraction of the squared mean are rounding error of the mean, by bytes of a number: its relative
+error is about 1e-7 in single and 1e-16 in double precision, and some of it adds up over the rows."""
+NEARLY_CONSTANT = 1e-4
+"""Fraction of the squared mean up to which sparse columns of two values are measured from one of them: a variance that
+is larger keeps at least eleven digits in a difference of sums."""
+RARE = 0.1
+"""Columns with a smaller fraction of numbers other than zero are rare; chosen by hand."""
+
+
+class Moments(NamedTuple):
+    """Moments of some rows; sums are not divided by the weight.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    total : float
+        Sum of their weights.
+    sums : ndarray of shape (n_features,)
+        Σ w x.
+    measured : ndarray of shape (n_features,)
+        Σ w (x − origin): the same as ``sums`` unless columns of sparse rows were measured from another value.
+    products : ndarray of shape (n_features, n_features) or (n_features,)
+        Σ w (x − m)(x − m)ᵀ or its diagonal, m the mean if ``about_mean``, else ``origin``.
+    target : ndarray of shape (n_features, n_labels)
+        Σ w x dᵀ; missing degrees count as zero, here and below.
+    mass : ndarray of shape (n_labels,)
+        Σ w d.
+    entropy : float
+        Σ w H(d).
+    low, high : ndarray of shape (n_features,)
+        Least and largest value of each column; NaN if they were not needed.
+    n_nonzero, inside : ndarray of shape (n_features,)
+        Of each column the count of numbers other than zero, and whether there are values between the ends; NaN if they
+        were not needed.
+    origin : ndarray of shape (n_features,)
+        The values from which columns of sparse rows were measured.
+    about_mean, is_sparse : bool
+        Whether the products are about the mean; whether the rows are sparse.
+    constant : float
+        Variances of dense columns up to this fraction of the squared mean are rounding error.
+    """
+
+    n_rows: int
+    total: float
+    sums: FloatArray
+    measured: FloatArray
+    products: FloatArray
+    target: FloatArray
+    mass: FloatArray
+    entropy: float
+    low: FloatArray
+    high: FloatArray
+    n_nonzero: FloatArray
+    inside: FloatArray
+    origin: FloatArray
+    about_mean: bool
+    is_sparse: bool
+    constant: float
+
+    @property
+    def mean(self) -> FloatArray:
+        """Weighted mean of the columns."""
+        return self.sums / self.total
+
+    @property
+    def largest(self) -> FloatArray | None:
+        """Largest absolute value of each column, or None if it is not known."""
+        return None if np.isnan(self.high).any() else np.maximum(np.abs(self.low), np.abs(self.high))
+
+    def second(self, *, centred: bool) -> FloatArray:
+        """The products divided by the weight, about the mean or about zero; constant columns have exactly zero."""
+        second = self.products / self.total
+        mean, about = (sums / self.total if centred else np.zeros_like(sums) for sums in (self.sums, self.measured))
+        if centred and not self.about_mean:
+            second -= np.multiply.outer(about, about) if second.ndim == 2 else about**2
+        constant = self._constant(_diagonal(second), mean, about)
+        second[constant] = 0.0
+        if second.ndim == 2:
+            second[:, constant] = 0.0
+        return second
+
+    def _constant(self, variances: FloatArray, mean: FloatArray, about: FloatArray) -> BoolArray:
+        """Which columns have a variance that is nothing but rounding error.
+
+        A sparse column that is not constant although its variance has too few digits is rejected: it would be dropped,
+        and its products with other columns have lost their digits, too.
+        """
+        constant = np.asarray(variances <= self.constant * mean**2)
+        if not self.is_sparse:
+            return constant
+        lost = variances <= SPARSE_DIGITS * about**2
+        if not about.any():  # about zero nothing is subtracted, and no digit is lost
+            return np.asarray(lost | constant)
+        size = np.maximum(np.abs(self.low), np.abs(self.high))
+        # ends and mean that agree in 13 digits are one value up to rounding
+        rejected = lost & (self.high - self.low > 1e-13 * size) & (np.abs(about) > 1e-13 * size)
+        for column in np.flatnonzero(rejected):
+            raise ValueError(
+                f"Column {column} of the sparse X has mean {mean[column]:.4g} and values from {self.low[column]:.8g} "
+                f"to {self.high[column]:.8g}: its (weighted) variance is lost in rounding, and the column would be "
+                "dropped. Centre or scale it, or pass a dense X."
+            )
+        return np.asarray(lost | constant)
+
+    def common_values(self) -> FloatArray:
+        """For nearly constant columns with two values the value nearer to the mean, else 0."""
+        mean = self.mean
+        variances = _diagonal(self.products) / self.total - mean**2
+        nearly = (variances <= NEARLY_CONSTANT * mean**2) & (mean != 0) & self._two_valued
+        nearer = np.where(np.abs(mean - self.low) < np.abs(mean - self.high), self.low, self.high)
+        return np.where(nearly, nearer, 0.0)
+
+    @property
+    def _two_valued(self) -> BoolArray:
+        return np.asarray((self.low < self.high) & (self.inside == 0))
+
+    def rare_columns(self) -> BoolArray:
+        """Columns with two values, or with more than nine zeros in ten."""
+        return np.asarray(self._two_valued | (self.n_nonzero < RARE * self.n_rows))
+
+    def factors(self, scaling: str) -> FloatArray:
+        """Numbers by which `skldl.SABFGSCV` multiplies the columns; 0 for constant ones."""
+        deviations = np.sqrt(np.maximum(_diagonal(self.second(centred=True)), 0.0))
+        factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+        if scaling == "standard":
+            return factors
+        as_they_are = np.ones(len(factors), dtype=bool) if scaling == "raw" else self.rare_columns()
+        return np.where(as_they_are & (factors > 0), 1.0, factors)
+
+
+def few_rows(n_rows: int | None, n_features: int) -> bool:
+    """Whether rows are so few, and features so many, that the model is fitted in the space of the rows, in memory."""
+    return n_rows is not None and n_rows < n_features and n_rows <= MAX_MATRIX
+
+
+def read_moments(
+    rows: Rows,
+    folds: Folds = ALL_TOGETHER,
+    *,
+    centred: bool,
+    diagonal: bool = False,
+    facts: bool = False,
+    total: float | None = None,
+    n_threads: int = 1,
+) -> list[Moments]:
+    """Moments of each fold in one pass, or in two if columns of sparse rows must be measured from common values.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    folds : Folds, default: all together
+        Their folds.
+    centred : bool
+        Whether products will be needed about the mean.
+    diagonal : bool, default=False
+        Whether only the variances are needed, even where there are few columns.
+    facts : bool, default=False
+        Whether rare columns will be asked for.
+    total : float, default=None
+        Sum of the weights of rows in memory, if it is known better than up to rounding.
+    n_threads : int, default=1
+        Number of blocks of dense rows to work on at once; it changes no digit.
+    """
+    diagonal = diagonal or rows.n_features > MAX_MATRIX
+
+    def read(origin: FloatArray | None) -> list[Moments]:
+        return _split(rows.sum(_moments, folds, centred, diagonal, facts, origin, total, n_threads, merge=_merge))
+
+    moments = read(None)
+    if not (centred and moments[0].is_sparse):
+        return moments
+    origin = _origin(moments)
+    return read(origin) if origin.any() else moments
+
+
+def merged(moments: list[Moments]) -> Moments:
+    """Moments of several sets of rows together, in their order."""
+    total = moments[0]._replace(products=moments[0].products.copy())
+    for part in moments[1:]:
+        total = _joined(total, part)
+    return total
+
+
+def _origin(of_folds: list[Moments]) -> FloatArray:
+    """The common values of all rows, and where these have none, those of the rows without one of the folds."""
+    small = [m._replace(products=_diagonal(m.products)) for m in of_folds if m.n_rows]
+    origin = merged(small).common_values()
+    if len(small) > 1:
+        for fold in range(len(small)):
+            others = merged(small[:fold] + small[fold + 1 :]).common_values()
+            origin = np.where(origin == 0, others, origin)
+    return origin
+
+
+def _diagonal(second: FloatArray) -> FloatArray:
+    return np.diag(second) if second.ndim == 2 else second
+
+
+def _moments(
+    chunk: Chunk,
+    folds: Folds,
+    centred: bool,
+    diagonal: bool,
+    facts: bool,
+    origin: FloatArray | None,
+    total: float | None,
+    n_threads: int,
+) -> Sums:
+    """Moments of one chunk, one after another those of each fold."""
+    return tuple(
+        value
+        for some in folds.segments(chunk)
+        for value in _of_rows(some.X, some.D, some.weight, centred, diagonal, facts, origin, total, n_threads)
+    )
+
+
+def _split(sums: Sums) -> list[Moments]:
+    """Moments of each fold, from those of all of them one after another."""
+    n_fields = len(Moments._fields)
+    return [Moments(*sums[first : first + n_fields]) for first in range(0, len(sums), n_fields)]
+
+
+def _merge(total: Sums, part: Sums) -> Sums:
+    pairs = zip(_split(total), _split(part), strict=True)
+    return tuple(value for first, second in pairs for value in _joined(first, second))
+
+
+def _joined(first: Moments, second: Moments) -> Moments:
+    """Put two sets of rows together; the products of the first are written over."""
+    if not first.n_rows or not second.n_rows:
+        return second if not first.n_rows else first
+    a, b = first, second
+    products = a.products
+    if a.about_mean:
+        delta = (b.mean - a.mean) * np.sqrt(a.total * b.total / (a.total + b.total))
+        products += np.multiply.outer(delta, delta) if products.ndim == 2 else delta**2
+    products += b.products
+    low, high = np.minimum(a.low, b.low), np.maximum(a.high, b.high)
+    inside = a.inside + b.inside
+    for end in (a.low, a.high, b.low, b.high):  # an end of one part can lie between those of both
+        inside += (end != low) & (end != high)
+    return Moments(
+        a.n_rows + b.n_rows,
+        a.total + b.total,
+        a.sums + b.sums,
+        a.measured + b.measured,
+        products,
+        a.target + b.target,
+        a.mass + b.mass,
+        a.entropy + b.entropy,
+        low,
+        high,
+        a.n_nonzero + b.n_nonzero,
+        inside,
+        *a[12:],
+    )
+
+
+def _of_rows(
+    X: Any,
+    D: Any,
+    weight: Any,
+    centred: bool,
+    diagonal: bool,
+    facts: bool,
+    origin: FloatArray | None,
+    total: float | None,
+    n_threads: int,
+) -> Moments:
+    """Moments of some rows, which may be none."""
+    n_features, is_sparse, is_device = int(X.shape[1]), sparse.issparse(X), is_device_array(X)
+    about_mean = centred and not is_sparse
+    nothing = np.full(n_features, np.nan)
+    shared = (np.zeros(n_features) if origin is None else origin, about_mean, is_sparse)
+    constant = CONSTANT_COLUMN[4 if _blocks.is_single(X) else 8]
+    if not X.shape[0]:
+        zeros = np.zeros(n_features)
+        products = np.zeros(n_features if diagonal else (n_features, n_features))
+        of_labels = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0
+        return Moments(0, 0.0, zeros, zeros, products, *of_labels, nothing, nothing, zeros, zeros, *shared, constant)
+    if total is None:
+        total = float(X.shape[0]) if weight is None else float(namespace(weight).sum(weight))
+    sums = _blocks.row_sum(X, weight)
+    rows = X if origin is None else sparse_minus(X, origin)
+    measured = sums if origin is None else _blocks.row_sum(rows, weight)
+    mean = (as_type_of(sums / total, X) if is_device else sums / total) if about_mean else None
+    products = _blocks.variances(rows, weight, mean) if diagonal else _blocks.gram(rows, weight, mean, n_threads)
+    low, high = _ends(X) if not is_sparse or centred or facts else (nothing, nothing)
+    n_nonzero, inside = _facts(X, low, high) if facts or (is_sparse and centred) else (nothing, nothing)
+    seen = np.nan_to_num(D) if not is_device and has_gaps(D) else D
+    of_rows = entropy(seen)
+    return Moments(
+        int(X.shape[0]),
+        total,
+        sums,
+        measured,
+        products,
+        _blocks.row_products(X, seen, weight),
+        _blocks.row_sum(seen, weight),
+        sum_in_double(of_rows) if weight is None else as_double(of_rows) @ weight,
+        low,
+        high,
+        n_nonzero,
+        inside,
+        *shared,
+        constant,
+    )
+
+
+def _ends(X: Any) -> tuple[Any, Any]:
+    """Least and largest value of each column, in double precision."""
+    if sparse.issparse(X):
+        low, high = (np.ravel(bound.toarray()).astype(np.float64) for bound in (X.min(axis=0), X.max(axis=0)))
+        return low, high
+    xp = namespace(X)
+    return as_double(xp.min(X, axis=0)), as_double(xp.max(X, axis=0))
+
+
+def _facts(X: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Count of numbers other than zero, and how many numbers lie between the ends, for each column."""
+    n_features = int(X.shape[1])
+    if sparse.issparse(X):
+        stored = X.data != 0
+        columns, values = X.indices[stored], X.data[stored]
+        n_nonzero = np.bincount(columns, minlength=n_features).astype(np.float64)
+        between = (values != low[columns]) & (values != high[columns])
+        inside = np.bincount(columns[between], minlength=n_features).astype(np.float64)
+        return n_nonzero, inside + ((low < 0) & (high > 0) & (n_nonzero < X.shape[0]))
+    xp = namespace(X)
+    ends = as_type_of(low, X), as_type_of(high, X)
+    n_nonzero = inside = xp.zeros_like(low)
+    for some in row_blocks(X.shape[0], n_features, _blocks.DEVICE_CELLS if is_device_array(X) else _blocks.GRAM_CELLS):
+        rows = X[some, ...]
+        n_nonzero = n_nonzero + sum_in_double(as_double(rows != 0), axis=0)
+        inside = inside + sum_in_double(as_double((rows != ends[0]) & (rows != ends[1])), axis=0)
+    return n_nonzero, inside

@@ -1,0 +1,487 @@
+"""From rows to maximum entropy weights: the searches, for one alpha or for many that share one factorisation.
+
+A search is a generator over evaluations of the objective (`skldl.maxent._objective`); `Problem` binds it to its rows.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from numbers import Real
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from skldl.chunks import Chunk, Rows
+from skldl.chunks._arrays import CheckedRows, in_memory
+from skldl.chunks._rows import Sums
+from skldl.exceptions import DataError
+from skldl.maxent._blocks import row_products, row_sum
+from skldl.maxent._folds import take
+from skldl.maxent._moments import few_rows, read_moments
+from skldl.maxent._objective import CrossEntropy, Evaluation, Passes, Search
+from skldl.maxent._whitening import Factorisation, Whitening, factorise_moments, factorise_row_space
+from skldl.utils.arrays import as_double, is_device_array
+from skldl.utils.missing import COMPLETE, informative
+from skldl.utils.parameters import Constraint, one_of
+from skldl.utils.solvers import Answer, Minimum, minimisation
+from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
+
+MAX_DENSE_INVERSE = 20_000
+"""Weights up to which solver="bfgs" runs: its matrix then takes 3.2 GB."""
+SMALLEST_DEGREE = 1e-11
+"""A smaller degree of a label in a mean prediction counts as this one, whose logarithm is finite."""
+MAX_HALVINGS = 20
+SINGLE_ROWS = 1 << 17
+"""Fewer rows on a device are computed in double precision always: rounding errors of single precision would not average
+out in the loss."""
+
+Init = Literal["zeros", "eye"] | npt.ArrayLike
+
+
+def _are_numbers(value: Any) -> bool:
+    if isinstance(value, str) or np.ma.isMaskedArray(value):
+        return False
+    if isinstance(value, list | tuple) and any(np.ma.isMaskedArray(row) for row in value):
+        return False
+    try:
+        cells = np.asarray(value)
+        if cells.dtype.kind == "O" and not all(isinstance(cell, Real) for cell in cells.flat):
+            return False
+        return cells.dtype.kind in "biufO" and cells.astype(np.float64).ndim == 2
+    except (TypeError, ValueError):
+        return False
+
+
+INIT = one_of("zeros", "eye") | Constraint("an array of numbers of shape (n_features, n_labels)", _are_numbers)
+"""Valid values of the parameter ``init``."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to minimise; the names are those of `skldl.SABFGS`."""
+
+    fit_intercept: bool
+    whiten: bool
+    solver: Literal["lbfgs", "bfgs"]
+    max_iter: int
+    tol: float
+    missing: str = COMPLETE
+    n_threads: int = 1
+
+
+@dataclass
+class Weights:
+    """Weights of the features (n_features, n_labels) and intercepts (n_labels,), both centred over labels.
+
+    ``kept`` holds W and b after certain steps of the run, by number of steps; ``end`` the evaluation at which a
+    whitened run ended.
+    """
+
+    W: FloatArray
+    b: FloatArray
+    run: Minimum
+    kept: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    end: Evaluation | None = None
+
+    def warn_unless_converged(self, name: str, alpha: float, settings: Settings) -> None:
+        """Say how far the run may be from the optimum, and which parameter helps."""
+        if self.run.converged:
+            return
+        if self.run.n_iter == settings.max_iter:
+            stopped = f"stopped at max_iter={settings.max_iter}"
+            hint = "Raise max_iter"
+            hint += "." if alpha > 0 else ", or set alpha > 0: without it the optimum can lie at infinity."
+        else:
+            stopped = f"found no lower loss after {self.run.n_iter} steps"
+            hint = "Rounding hides what is left: raise tol, or set a larger alpha."
+        warn(
+            f"{name} with alpha={alpha:g} {stopped}, with a mean Kullback-Leibler divergence "
+            f"estimated to be {self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {hint}",
+            ConvergenceWarning,
+        )
+
+
+@dataclass
+class WhitenedMetric:
+    """M at one point in whitened coordinates: the identity at the start, then what the mean prediction makes of it."""
+
+    whitening: Whitening
+    found: Evaluation
+
+    @cached_property
+    def ratio(self) -> FloatArray:
+        """Diagonal of M."""
+        now = self.whitening.diagonal(np.maximum(self.found.mean, SMALLEST_DEGREE))
+        return np.divide(now, self.whitening.hessian, out=np.ones_like(now), where=self.whitening.hessian > 0).ravel()
+
+    def primal(self, step: FloatArray) -> float:
+        return float(step**2 @ self.ratio)
+
+    def dual(self, gradient: FloatArray) -> float:
+        return float(gradient**2 @ (1.0 / self.ratio))
+
+
+@dataclass
+class PlainMetric(WhitenedMetric):
+    """M on the weights of the features themselves, for the convergence test of a run that is not whitened."""
+
+    problem: "Problem"
+    alpha: float
+
+    def primal(self, step: FloatArray) -> float:
+        U, b = self.problem.split(step)
+        squares = self.problem.squared_scores(U, b, self.found.mean)
+        return squares + self.alpha * float(np.vdot(U, U))
+
+    def dual(self, gradient: FloatArray) -> float:
+        problem = self.problem
+        of_design = problem.factorisation.gradient_from_features(gradient.reshape(problem.objective.shape))
+        return super().dual(self.whitening.contract(of_design).ravel())
+
+
+@dataclass
+class Problem:
+    """What is minimised: the objective of some rows, their factorisation, and the passes that evaluate it.
+
+    Attributes
+    ----------
+    objective : CrossEntropy
+        Of the design: the features times factors, or their coordinates in the space of the rows.
+    factorisation : Factorisation
+        From whitened coordinates to the design and to the features.
+    passes : Passes
+        Over the design's rows.
+    """
+
+    objective: CrossEntropy
+    factorisation: Factorisation
+    passes: Passes
+
+    def split(self, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights of the columns, and intercepts or zeros, from flat parameters."""
+        table = parameters.reshape(self.objective.shape)
+        n_columns = self.objective.n_columns
+        return table[:n_columns], table[n_columns] if self.objective.fit_intercept else np.zeros(table.shape[1])
+
+    def squared_scores(self, U: FloatArray, b: FloatArray, labels: FloatArray) -> float:
+        """Σ_i ω_i Σ_j p̄_j s_ij²: from the products of the columns where they are known, else in a pass."""
+        objective = self.objective
+        mean = objective.column_means if objective.fit_intercept else np.zeros(len(U))
+        found = self.factorisation.squared_scores(U, b, mean, labels)
+        if found is None:
+            (found,) = self.passes.rows.sum(_squared_scores, U, b, labels, labels=False)
+            found /= objective.total
+        return float(found)
+
+
+def _squared_scores(chunk: Chunk, U: FloatArray, b: FloatArray, labels: FloatArray) -> Sums:
+    scores = np.asarray(chunk.X @ U) + b
+    return (float(chunk.weights() @ (scores**2 @ labels)),)
+
+
+def make_problem(
+    rows: Rows, settings: Settings, *, factors: FloatArray | None = None, alpha: float | None = None
+) -> Problem:
+    """Read the moments of rows and factorise them; few rows of many features in the space of the rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Rows to learn from.
+    settings : Settings
+        How to minimise.
+    factors : ndarray of shape (n_features,), default=None
+        Numbers by which the features are multiplied; None leaves them as they are.
+    alpha : float, default=None
+        The penalty, if it is one alone: without any, columns may be scaled in the space of the rows.
+    """
+    rows = informative_rows(precise_rows(rows), settings.missing)
+    if not few_rows(rows.n_rows, rows.n_features):
+        (moments,) = read_moments(rows, centred=settings.fit_intercept, n_threads=settings.n_threads)
+        if not few_rows(moments.n_rows, rows.n_features):
+            objective = CrossEntropy.of(moments, factors, fit_intercept=settings.fit_intercept)
+            passes = Passes(rows, largest=moments.largest, missing=settings.missing, n_threads=settings.n_threads)
+            factorisation = factorise_moments(moments, factors, fit_intercept=settings.fit_intercept)
+            return _with_missing(Problem(objective, factorisation, passes))
+    rows = in_memory(rows)
+    scale_free = alpha == 0 and settings.whiten
+    factorisation, moments = factorise_row_space(
+        rows, factors, fit_intercept=settings.fit_intercept, scale_free=scale_free
+    )
+    if settings.whiten:
+        rows = CheckedRows(factorisation.design, rows.chunk.D, rows.chunk.weight)
+        X, D, weight = rows.chunk.X, np.nan_to_num(rows.chunk.D), rows.chunk.weight
+        moments = moments._replace(target=row_products(X, D, weight), sums=row_sum(X, weight))
+    objective = CrossEntropy.of(moments, None, fit_intercept=settings.fit_intercept)
+    return _with_missing(
+        Problem(objective, factorisation, Passes(rows, missing=settings.missing, n_threads=settings.n_threads))
+    )
+
+
+def _with_missing(problem: Problem) -> Problem:
+    """The problem with what missing degrees change in the objective."""
+    missing = problem.passes.missing
+    if missing == COMPLETE:
+        return problem
+    chunk = in_memory(problem.passes.rows).chunk
+    return replace(problem, objective=problem.objective.with_missing(np.asarray(chunk.D), chunk.weights(), missing))
+
+
+def precise_rows(rows: Rows) -> Rows:
+    """The rows, in double precision if they are few and on a device."""
+    if isinstance(rows, CheckedRows) and is_device_array(rows.chunk.X) and len(rows.chunk) < SINGLE_ROWS:
+        return CheckedRows(as_double(rows.chunk.X), as_double(rows.chunk.D), rows.chunk.weight)
+    return rows
+
+
+def informative_rows(rows: Rows, missing: str, *, may_be_none: bool = False) -> Rows:
+    """The rows without those in which too few degrees were observed to learn anything."""
+    if missing == COMPLETE:
+        return rows
+    rows = in_memory(rows)
+    kept = informative(np.asarray(rows.chunk.D), missing)
+    if kept.all():
+        return rows
+    if not kept.any() and not may_be_none:
+        raise DataError(
+            "No training row carries anything to learn from: all have too few observed labels. Use fewer folds."
+        )
+    some = take(rows.chunk, np.flatnonzero(kept))
+    return CheckedRows(some.X, some.D, some.weight)
+
+
+def fit(
+    problem: Problem,
+    alpha: float,
+    settings: Settings,
+    *,
+    start: tuple[FloatArray, FloatArray] | None = None,
+    keep: Collection[int] = (),
+) -> Search[Weights]:
+    """Fit one alpha, from W and b in ``start`` (zero if None); ``keep`` says after which steps to keep W and b."""
+    if not settings.whiten:
+        return (yield from _fit_plain(problem, alpha, settings, start, keep))
+    here = None
+    if start is not None:
+        here = yield from problem.objective.at(problem.factorisation.from_features(*start))
+    return (yield from _fit_whitened(problem, alpha, settings, here, keep=keep))
+
+
+def fit_path(problem: Problem, alphas: Sequence[float], settings: Settings) -> Search[list[Weights]]:
+    """Fit many alphas from one factorisation, from the largest to the smallest, each from the one before.
+
+    Zero is fitted alone: without a penalty the optimum need not be unique, and then it would depend on the start.
+    """
+    found: dict[int, Weights] = {}
+    here, curvature = None, 1.0
+    for position in sorted(range(len(alphas)), key=lambda position: -alphas[position]):
+        if alphas[position] == 0:
+            found[position] = yield from _fit_whitened(problem, 0.0, settings, None)
+            continue
+        weights = yield from _fit_whitened(problem, alphas[position], settings, here, curvature=curvature)
+        here, curvature = weights.end, weights.run.curvature
+        found[position] = replace(weights, end=None)
+    return [found[position] for position in range(len(alphas))]
+
+
+def run_path(
+    rows: Rows, alphas: Sequence[float], settings: Settings, factors: FloatArray | None = None
+) -> list[Weights]:
+    """Run `fit_path` on rows of its own; in the space of the rows alpha = 0 has a factorisation of its own."""
+    problem = make_problem(rows, settings, factors=factors)
+    apart = problem.factorisation.rows is not None
+    found = iter(problem.passes.run(fit_path(problem, [a for a in alphas if a or not apart], settings)))
+    return [next(found) if alpha or not apart else run(rows, alpha, settings, factors=factors) for alpha in alphas]
+
+
+def run(rows: Rows, alpha: float, settings: Settings, *, factors: FloatArray | None = None, **more: Any) -> Weights:
+    """Run `fit` on rows of its own."""
+    problem = make_problem(rows, settings, factors=factors, alpha=alpha)
+    return problem.passes.run(fit(problem, alpha, settings, **more))
+
+
+def _fit_whitened(
+    problem: Problem,
+    alpha: float,
+    settings: Settings,
+    here: Evaluation | None,
+    *,
+    curvature: float = 1.0,
+    keep: Collection[int] = (),
+) -> Search[Weights]:
+    """Minimise over the displacement from ``here`` in whitened coordinates.
+
+    From zero (``here`` None) the first step goes to the weights whose predictions are nearest to the mean
+    distribution: there the Hessian is about what it will be at the optimum.
+    """
+    objective, factorisation = problem.objective, problem.factorisation
+    n_labels = objective.shape[1]
+    whitening = factorisation.whitening(alpha, np.full(n_labels, 1.0 / n_labels))
+    first = 0  # steps taken before the run
+    if here is None:
+        origin, labels, here = yield from _towards_mean(objective, alpha, whitening)
+        first = int(origin.any())
+    else:
+        origin, labels = here.parameters, here.mean
+    whitening = replace(whitening, labels=np.maximum(labels, SMALLEST_DEGREE))
+
+    def parameters(displacement: FloatArray) -> FloatArray:
+        return origin + whitening.expand(displacement.reshape(objective.shape))
+
+    def answer(found: Evaluation) -> Answer:
+        loss, gradient = objective.penalised(found, alpha)
+        return loss, whitening.contract(gradient).ravel(), WhitenedMetric(whitening, found)
+
+    def features(displacement: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return _centred(*factorisation.to_features(parameters(displacement)))
+
+    run, kept = yield from _minimise(
+        np.zeros(origin.size),
+        parameters,
+        answer,
+        problem,
+        replace(settings, max_iter=settings.max_iter - first),
+        {steps - first for steps in keep},
+        known=here,
+        curvature=curvature,
+    )
+    if first:
+        run.n_iter += 1
+        run.loss_curve.insert(0, objective.loss_at_zero)
+    metric = cast(WhitenedMetric, run.metric)
+    return Weights(*features(run.x), run, {steps + first: features(x) for steps, x in kept.items()}, metric.found)
+
+
+def _towards_mean(
+    objective: CrossEntropy, alpha: float, whitening: Whitening
+) -> Search[tuple[FloatArray, FloatArray, Evaluation | None]]:
+    """Parameters that predict nearly the mean distribution, better than uniform; and their mean prediction.
+
+    Zero if the features allow no such thing. If the search for them has evaluated the objective there, the
+    evaluation comes with them.
+    """
+    n_labels = objective.shape[1]
+    mean = np.maximum(objective.mean_target, SMALLEST_DEGREE)
+    goal = np.log(mean)
+    goal -= goal.mean()
+    origin = np.zeros(objective.shape)
+    if objective.fit_intercept:
+        origin[-1] = goal
+        return origin, mean, None
+    if objective.is_complete:  # else what lies between zero and the mean is not a matter of D alone
+        u = whitening.solve(objective.column_means)  # X u is nearest to 1 on all rows
+        for size in 0.5 ** np.arange(MAX_HALVINGS):
+            found = yield from objective.at(np.multiply.outer(u, size * goal))
+            if objective.penalised(found, alpha)[0] < np.log(n_labels):
+                return found.parameters, found.mean, found
+    return origin, np.full(n_labels, 1.0 / n_labels), None
+
+
+def _fit_plain(
+    problem: Problem,
+    alpha: float,
+    settings: Settings,
+    start: tuple[FloatArray, FloatArray] | None,
+    keep: Collection[int],
+) -> Search[Weights]:
+    """Minimise over the weights of the features themselves; only the convergence test is whitened."""
+    objective = problem.objective
+    n_labels = objective.shape[1]
+    whitening = problem.factorisation.whitening(alpha, np.full(n_labels, 1.0 / n_labels))
+
+    def parameters(flat: FloatArray) -> FloatArray:
+        return flat.reshape(objective.shape)
+
+    def answer(found: Evaluation) -> Answer:
+        loss, gradient = objective.penalised(found, alpha)
+        return loss, gradient.ravel(), PlainMetric(whitening, found, problem, alpha)
+
+    def features(flat: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return _centred(*problem.split(flat))
+
+    origin: FloatArray = np.zeros(objective.shape)
+    if start is not None:
+        origin = np.vstack(start) if objective.fit_intercept else start[0]
+    run, kept = yield from _minimise(origin.ravel(), parameters, answer, problem, settings, keep)
+    return Weights(*features(run.x), run, {steps: features(x) for steps, x in kept.items()})
+
+
+def _minimise(
+    start: FloatArray,
+    parameters: Callable[[FloatArray], FloatArray],
+    answer: Callable[[Evaluation], Answer],
+    problem: Problem,
+    settings: Settings,
+    keep: Collection[int],
+    *,
+    known: Evaluation | None = None,
+    curvature: float = 1.0,
+) -> Search[tuple[Minimum, dict[int, FloatArray]]]:
+    """Minimise from a start, where the objective may be known; also the points after the steps in ``keep``."""
+    if settings.solver == "bfgs" and start.size > MAX_DENSE_INVERSE:
+        raise ValueError(
+            f"solver='bfgs' keeps a matrix of {start.size:,} × {start.size:,} numbers here, and takes at most "
+            f"{MAX_DENSE_INVERSE:,} weights. Use solver='lbfgs', which reaches the same optimum."
+        )
+    kept: dict[int, FloatArray] = {}
+
+    def callback(n_iter: int, x: FloatArray) -> None:
+        if n_iter in keep:
+            kept[n_iter] = x
+
+    search = minimisation(
+        start,
+        method=settings.solver,
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        lower_bound=problem.objective.entropy,
+        curvature=curvature,
+        callback=callback,
+    )
+    x = next(search)
+    while True:
+        found = known or (yield from problem.objective.at(parameters(x)))
+        known = None
+        try:
+            x = search.send(answer(found))
+        except StopIteration as end:
+            return end.value, kept
+
+
+def _centred(W: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Take out the mean over labels, which changes no probability."""
+    return W - W.mean(axis=1, keepdims=True), b - b.mean()
+
+
+def starting_weights(init: Any, n_features: int, n_labels: int) -> FloatArray | None:
+    """Return θ⁰ of shape (n_features, n_labels), or None for zeros.
+
+    Parameters
+    ----------
+    init : {"zeros", "eye"} or array-like of shape (n_features, n_labels)
+        "eye" is ``numpy.eye(n_features, n_labels)``, as in the code published with Geng (2016).
+    n_features, n_labels : int
+        The shape that the weights must have.
+
+    Examples
+    --------
+    >>> from skldl.maxent._search import starting_weights
+    >>> starting_weights("eye", 3, 2)
+    array([[1., 0.],
+           [0., 1.],
+           [0., 0.]])
+    """
+    if isinstance(init, str):
+        return None if init == "zeros" else np.eye(n_features, n_labels)
+    theta = np.array(init, dtype=np.float64)
+    if theta.shape != (n_features, n_labels):
+        raise ValueError(
+            f"init has shape {theta.shape}, but the weights have shape {(n_features, n_labels)}: one row for each "
+            "feature, one column for each label (the transpose of coef_)."
+        )
+    if not np.isfinite(theta).all():
+        raise ValueError("init holds numbers that are not finite. Begin at finite weights.")
+    return theta
