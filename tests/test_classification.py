@@ -179,7 +179,7 @@ def test_a_learner_without_weights_serves_until_weights_are_given():
         ({"threshold": 1.5}, SETS, ValueError, "threshold=1.5"),
         ({"threshold": "best"}, SETS, ValueError, "threshold='best'"),
         ({"cv": 1}, SETS, ValueError, "cv=1"),
-        ({"cv": 200}, SETS, DataError, "too few for cv=200"),
+        ({"cv": 200}, SETS, DataError, "too few .* with cv=200"),
         ({}, None, DataError, "None"),
         ({}, np.ones(150, dtype=int), SingleLabelError, "only one class"),
         ({}, SETS[:-1], DataError, "149"),

@@ -83,7 +83,7 @@ def test_refused(constraint, values):
         (number(above=0, below=1), 2, "x=2 must be a finite number above 0 and below 1."),
         (number(), "a", "x='a' must be a finite number."),
         (one_of("a", "b") | integer(at_least=2), 1, "x=1 must be 'a' or 'b' or a whole number of at least 2."),
-        (declared.BOOLEAN, "no", "x='no' must be True or False. A word or a number is not read as a truth value."),
+        (declared.BOOLEAN, "no", "x='no' must be True or False. Words and numbers are not converted to booleans."),
     ],
 )
 def test_messages(constraint, value, message):

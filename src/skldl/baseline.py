@@ -1,7 +1,8 @@
 """`MeanDistribution`: the same distribution for every instance, the weighted mean of the training distributions.
 
 Among all constant predictions it has the least mean Kullback-Leibler divergence on the training rows. The tables of
-Geng (2016) do not print it, and it beats most of their cells (docs/reproduction.md): every comparison should hold it.
+Geng (2016) do not contain it, and it beats most of their entries (docs/reproduction.md): every comparison should
+include it.
 """
 
 from typing import Any, ClassVar

@@ -1,16 +1,17 @@
 r"""`LDLClassifier`: any label distribution learner as an ordinary classifier, for single labels and sets of labels.
 
-Geng (2016) shows single-label and multi-label learning as special cases of label distribution learning. The way there
-is easy; the conversion of a predicted distribution into a *set* of labels is not, since the degrees of a row sum to one
-for any number of labels. Here a **virtual label** is added to every set, like the cut of a ranking. With the indicator
-matrix L and its rows Y_i, row i is learned with the distribution ``L'_i / (|Y_i| + 1)``, L' being L with a column of
-ones, and with the weight ``|Y_i| + 1``. A learner that fits weighted means then predicts
+Geng (2016) shows single-label and multi-label learning as special cases of label distribution learning. Turning labels
+into distributions is easy; turning a predicted distribution into a *set* of labels is not, since the degrees of a row
+sum to one for any number of labels. Here a **virtual label** is added to every set; it separates the labels inside from
+those outside, like the threshold of a ranking. With the indicator matrix L and its rows Y_i, row i is learned with the
+distribution ``L'_i / (|Y_i| + 1)``, L' being L with a column of ones, and with the weight ``|Y_i| + 1``. A learner that
+fits weighted means then predicts
 
 .. math:: d_j = \frac{P(j \in Y \mid x)}{1 + E(|Y| \mid x)}, \qquad d_0 = \frac{1}{1 + E(|Y| \mid x)}
 
-so that d_j / d_0 is the probability that label j belongs to the set. For a learner that is right on average the cut
-that makes fewest mistakes is one half; since no learner is, the cut is learned from predictions for rows held out. Rows
-without any label need no special care: their mass is all on the virtual label.
+so that d_j / d_0 is the probability that label j belongs to the set. With unbiased probabilities a threshold of one
+half makes the fewest mistakes; since no learner is unbiased, the threshold is learned from predictions for held-out
+rows. Rows without any label need no special treatment: their whole mass is on the virtual label.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from skldl.distributions._tables import is_missing
-from skldl.exceptions import DataError, MissingLabelError, SampleWeightError, SingleLabelError
+from skldl.exceptions import DataError, MissingLabelError, Parameter, SampleWeightError, SingleLabelError
 from skldl.utils.column_names import column_names
 from skldl.utils.parameters import CALLABLE, FOLDS, NONE, check_parameters, has_methods, number, one_of
 from skldl.utils.typing import FloatArray
@@ -59,7 +60,7 @@ def label_probabilities(D: FloatArray) -> FloatArray:
 
 
 def best_threshold(probabilities: FloatArray, members: npt.NDArray[np.bool_], weight: FloatArray) -> float:
-    """Cut between the sorted probabilities with the least weight of wrong decisions; of equal ones, nearest one half.
+    """Threshold with the least weight of wrong decisions; in a tie the one nearest to one half.
 
     Parameters
     ----------
@@ -86,21 +87,21 @@ def best_threshold(probabilities: FloatArray, members: npt.NDArray[np.bool_], we
     cost = np.broadcast_to(weight[:, None], probabilities.shape).ravel()
     order = np.argsort(probabilities.ravel())
     ascending = probabilities.ravel()[order]
-    # raising the cut past a label gains its cost if it does not belong to the set, and loses it if it does
+    # raising the threshold past a probability corrects a decision if the label is not in the set, else it spoils one
     gain = np.concatenate([[0.0], np.cumsum(np.where(members.ravel()[order], -cost[order], cost[order]))])
     edges = np.concatenate([[0.0], ascending, [1.0]])
-    cuts = (edges[:-1] + edges[1:]) / 2
-    possible = np.concatenate([[True], np.diff(ascending) > 0, [True]]) & (cuts > 0) & (cuts < 1)
-    gain, cuts = gain[possible], cuts[possible]
-    best = cuts[gain >= gain.max() - 1e-9 * cost.sum()]
+    thresholds = (edges[:-1] + edges[1:]) / 2
+    possible = np.concatenate([[True], np.diff(ascending) > 0, [True]]) & (thresholds > 0) & (thresholds < 1)
+    gain, thresholds = gain[possible], thresholds[possible]
+    best = thresholds[gain >= gain.max() - 1e-9 * cost.sum()]  # gains are sums: their rounding must not break ties
     return float(best[np.abs(best - 0.5).argmin()])
 
 
 class LDLClassifier(ClassifierMixin, BaseEstimator):
     """Classify with a label distribution learner.
 
-    Single labels become distributions with the whole mass on the label. Sets of labels are joined by a virtual label
-    [1]_ that marks the cut between the labels that belong to the set and those that do not; see the notes.
+    Single labels become distributions with the whole mass on the label. A virtual label [1]_ is added to sets of
+    labels: it separates the labels that belong to the set from those that do not; see the notes.
 
     Parameters
     ----------
@@ -111,8 +112,8 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         `skldl.distributions.PropagationEnhancer` is cloned, and its ``fit_transform(X, L)`` gives the distributions; a
         callable is called with ``(X, L)``. L is the indicator matrix, for sets with the virtual label as last column.
     threshold : float or "learn", default="learn"
-        For sets of labels: a label belongs to the set if its probability is above this. "learn" takes the cut with
-        the fewest wrong decisions (the least Hamming loss) on training rows that were held out.
+        For sets of labels: a label belongs to the set if its probability is above this. "learn" takes the threshold
+        with the fewest wrong decisions (the least Hamming loss) on training rows that were held out.
     cv : int, splitter or iterable of splits, default=5
         How rows are held out to learn the threshold: a number of folds (row i belongs to fold i modulo that number,
         which serves sorted data too), or anything that scikit-learn takes as ``cv``.
@@ -136,9 +137,9 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
     -----
     Let row i have the set Y_i. It is learned with the same degree for each label of the set and for the virtual label,
     and with the weight ``|Y_i| + 1``, so that each label of each set counts the same. The predicted degree of a label
-    over that of the virtual label, cut at one, is then the probability that the label belongs to the set, as far as the
-    learner fits the data; `AAKNN` gives the share of neighbours that carry it, as scikit-learn's
-    ``KNeighborsClassifier`` does. A learner whose ``fit`` takes no ``sample_weight`` is fitted without these
+    over that of the virtual label, at most one, is then the probability that the label belongs to the set, as far as
+    the learner fits the data; with `AAKNN` it is the fraction of neighbours that have the label, as in scikit-learn's
+    ``KNeighborsClassifier``. A learner whose ``fit`` takes no ``sample_weight`` is fitted without these
     weights; large sets then count less, and probabilities are underestimated where sets differ in size. So
     put a scaler before this classifier, not into a pipeline inside it.
 
@@ -273,8 +274,8 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.estimator_.predict(X), dtype=np.float64)
 
     def _read_target(self, y: Any) -> FloatArray:
-        """Set ``classes_`` and return the labels as a matrix of zeros and ones, sets with the virtual label."""
-        _refuse_missing(y)
+        """Set ``classes_`` and return the labels as an indicator matrix, sets with the virtual label as last column."""
+        _reject_missing(y)
         self.multilabel_ = type_of_target(y, input_name="y") == "multilabel-indicator"
         if not self.multilabel_:
             y = column_or_1d(y, warn=True)
@@ -310,7 +311,7 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         return model.fit(X, D) if weight is None else model.fit(X, D, sample_weight=weight)
 
     def _learn_threshold(self, X: Any, L: FloatArray, weight: FloatArray | None) -> float:
-        """Predict each fold from the others, and count mistakes. The enhancer does not see the fold either."""
+        """Predict each fold from the others, and count mistakes. Enhancers are fitted without the fold, too."""
         probabilities, members, weights = [], [], []
         for train, test in self._folds(L):
             model = self._fit_learner(X[train], L[train], None if weight is None else weight[train])
@@ -324,9 +325,15 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
             return iter(check_cv(self.cv).split(L))
         if len(L) < self.cv:
             raise DataError(
-                f"There are {len(L)} rows, too few for cv={self.cv} folds to learn the threshold from. "
-                "Pass threshold=0.5, or a smaller cv."
+                f"There are {len(L)} rows, too few to learn the threshold with ",
+                Parameter("cv", self.cv),
+                " folds. Set ",
+                Parameter("threshold", 0.5),
+                ", or fewer folds with ",
+                Parameter("cv"),
+                ".",
             )
+        # row i belongs to fold i modulo cv, which serves rows that are sorted by label, too
         return iter(PredefinedSplit(np.arange(len(L)) % self.cv).split())
 
     def _weights(self, weight: FloatArray | None, L: FloatArray) -> FloatArray | None:
@@ -351,8 +358,8 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _refuse_missing(y: Any) -> None:
-    """Refuse labels that are missing or infinite, with their row."""
+def _reject_missing(y: Any) -> None:
+    """Raise for labels that are missing or infinite; the error names the row."""
     try:
         labels = np.asarray(y.data if sparse.issparse(y) else y)
     except ValueError:  # rows of unequal length: `type_of_target` says so
@@ -364,8 +371,9 @@ def _refuse_missing(y: Any) -> None:
     else:
         return
     if bad.any():
-        place = np.unravel_index(int(np.argmax(bad)), labels.shape)
-        where = "" if sparse.issparse(y) else f" in row {place[0]}" if place else ""
+        cell = np.unravel_index(int(np.argmax(bad)), labels.shape)
+        row = None if sparse.issparse(y) or not cell else int(cell[0])
+        where = "" if row is None else f" in row {row}"
         raise MissingLabelError(
-            f"y holds {labels[place]!s}{where}, which is no label. Drop the row, or write the label that it has."
+            f"y holds {labels[cell]!s}{where}, which is not a label. Remove the row, or fill in its label.", row=row
         )

@@ -1,4 +1,4 @@
-"""Errors and warnings about data, one class each; every message names the place, the value found and what to do.
+"""Errors and warnings, one class for each kind of fault; a message names the place, the value found and what to do.
 
 All errors are subclasses of `ValueError`, so that code written for scikit-learn catches them. Predicting before fitting
 raises scikit-learn's `NotFittedError`; an optimiser that stopped early warns with its `ConvergenceWarning`.
@@ -166,7 +166,7 @@ class DataError(WordedError):
 
 
 class NonFiniteError(DataError):
-    """NaN or infinity in place of a number. To fix it, impute or drop these cells.
+    """NaN or infinity in place of a number. To fix it, impute or remove these cells.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class RowSumError(DataError):
 
 
 class ZeroRowError(DataError):
-    """A row without any mass, which cannot be normalised. To fix it, drop or smooth it.
+    """A row without any mass, which cannot be normalised. To fix it, remove or smooth it.
 
     Examples
     --------
@@ -379,7 +379,7 @@ class UnknownLabelError(DataError):
 
 
 class MissingLabelError(DataError):
-    """An empty cell in place of a label. To fix it, drop that row, or leave the whole answer out.
+    """An empty cell in place of a label. To fix it, remove that row, or leave the whole answer out.
 
     Examples
     --------
@@ -392,7 +392,7 @@ class MissingLabelError(DataError):
 
 
 class DuplicateVoteError(DataError):
-    """One annotator gave one label to one item twice. To fix it, drop the copy, or name two annotators.
+    """One annotator gave one label to one item twice. To fix it, remove the copy, or name two annotators.
 
     Examples
     --------
@@ -536,7 +536,7 @@ class ParameterError(WordedError, TypeError):
 
 
 class MissingDegreesWarning(UserWarning):
-    """How missing degrees are read, and how many rows carry no information. To fix it, set ``missing=``.
+    """What missing degrees are taken for, and how many rows have no information. To choose, set ``missing=``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Algorithms by name: from a name in any spelling to a candidate of selection.
+"""Algorithms by name: candidates of selection from names in any spelling.
 
 >>> from skldl.names import find_candidate
 >>> find_candidate("sabfgs").name

@@ -1,4 +1,4 @@
-"""Checks for any label distribution learner, of this package or of others: scikit-learn's and our own."""
+"""Checks for any label distribution learner, of this package or of others: scikit-learn's and further ones."""
 
 import pickle
 import warnings
@@ -25,11 +25,11 @@ from skldl.utils.typing import FloatArray
 __all__ = ["CHECKS", "EXPECTED_FAILED_CHECKS", "check_estimator", "make_distributions"]
 
 EXPECTED_FAILED_CHECKS = {
-    "check_regressor_multioutput": "hands out targets that are no distributions",
-    "check_sample_weights_pandas_series": "hands out targets that are no distributions",
-    "check_sample_weights_not_an_array": "hands out targets that are no distributions",
-    "check_estimator_sparse_array": "hands out targets that are no distributions; sparse X is checked by ours",
-    "check_estimator_sparse_matrix": "hands out targets that are no distributions; sparse X is checked by ours",
+    "check_regressor_multioutput": "its targets are not distributions",
+    "check_sample_weights_pandas_series": "its targets are not distributions",
+    "check_sample_weights_not_an_array": "its targets are not distributions",
+    "check_estimator_sparse_array": "its targets are not distributions; sparse X is checked here",
+    "check_estimator_sparse_matrix": "its targets are not distributions; sparse X is checked here",
 }
 """Checks of scikit-learn that no label distribution learner can pass, with the reason."""
 
@@ -98,7 +98,7 @@ def check_rows_sum_to_one(estimator: Any) -> None:
 
 
 def check_label_permutation(estimator: Any) -> None:
-    """Permuting the labels permutes the prediction and changes nothing else."""
+    """Permuting the labels permutes the predictions, without any other change."""
     X, D = make_distributions()
     order = [2, 0, 1]
     expected = _fit(estimator, X, D).predict(X)[:, order]
@@ -114,7 +114,7 @@ def check_weight_two_is_row_twice(estimator: Any) -> None:
 
 
 def check_weight_zero_is_no_row(estimator: Any) -> None:
-    """A row with weight zero counts as a row that is not there."""
+    """A row with weight zero does not count."""
     X, D = make_distributions()
     weight = np.where(np.arange(len(X)) < 10, 0.0, 1.0)
     _assert_same_model(estimator, X, (X, D, weight), (X[10:], D[10:]))
@@ -185,7 +185,7 @@ def check_odd_shapes(estimator: Any) -> None:
 
 
 def check_zero_mass_labels(estimator: Any) -> None:
-    """Labels without any mass, one-hot rows and rows with zeros are learned from without nan."""
+    """Labels without any mass, one-hot rows and rows with zeros lead to no NaN."""
     X, D = make_distributions(n_labels=4)
     D[:, 2] = 0.0
     D /= D.sum(axis=1, keepdims=True)
@@ -197,7 +197,7 @@ def check_zero_mass_labels(estimator: Any) -> None:
 
 
 def check_names(estimator: Any) -> None:
-    """DataFrames give feature and label names; another order or number of features is refused."""
+    """DataFrames name features and labels; another order or number of features is rejected."""
     pandas = import_module("pandas") if find_spec("pandas") else None
     X, D = make_distributions()
     model = _fit(estimator, X, D)
@@ -214,7 +214,7 @@ def check_names(estimator: Any) -> None:
 
 
 def check_bad_input(estimator: Any) -> None:
-    """Bad data are refused with a DataError; an unfitted model with NotFittedError."""
+    """Bad data raise a DataError, an unfitted model raises NotFittedError."""
     X, D = make_distributions()
     _assert_raises(NotFittedError, clone(estimator).predict, X)
     missing_X, missing_D = X.copy(), D.copy()
@@ -242,7 +242,7 @@ def check_bad_input(estimator: Any) -> None:
 
 
 def check_sparse(estimator: Any) -> None:
-    """Sparse features give what the same features give when dense, or are refused with a TypeError."""
+    """Sparse features give the same model as dense ones, or raise a TypeError."""
     X, D = make_distributions()
     X = np.where(X < 0.4, 0.0, X)
     if not get_tags(estimator).input_tags.sparse:
@@ -268,10 +268,10 @@ def check_model_selection(estimator: Any) -> None:
 
 
 def check_predict_path(estimator: Any) -> None:
-    """`predict_path` gives what one fit for each value gives, for two different values of every number.
+    """`predict_path` predicts what one fit for each value predicts, for two different values of every number.
 
-    An iterative algorithm may start at the solution for the value before: up to one per cent of what the value changes
-    is left to its stopping rule.
+    An iterative algorithm may start at the solution for the previous value. Its stopping rule may leave a difference of
+    one per cent of the change between the two values.
     """
     X, D = make_distributions()
     parameters = clone(estimator).get_params()
@@ -297,7 +297,7 @@ def check_predict_path(estimator: Any) -> None:
 
 
 def _other_values(estimator: Any, param: str, value: float, X: FloatArray, D: FloatArray) -> list[float]:
-    """Another value of a hyper-parameter that the estimator takes and that changes the prediction, if there is one."""
+    """Another valid value of a hyper-parameter that changes the prediction, if there is one."""
     expected = _fit(estimator, X, D).predict(X[:7])
     taken: list[float] = []
     others = (2 * value + 1, value // 2 if isinstance(value, int) else value / 2, value + 1, 100 * value)
@@ -327,7 +327,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     for name, check in tuple(globals().items())
     if name.startswith("check_") and (check.__module__ == __name__ or check is check_declared_parameters)
 }
-"""Our own checks, by name; each takes an estimator and raises if it fails."""
+"""The checks of this package, by name; each takes an estimator and raises an error if the check fails."""
 
 
 @contextmanager
@@ -360,7 +360,7 @@ def _distribution_targets() -> Iterator[None]:
 
 
 def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Run scikit-learn's estimator checks and our own on a label distribution learner.
+    """Run scikit-learn's estimator checks and those of this module on a label distribution learner.
 
     Parameters
     ----------
@@ -403,9 +403,8 @@ def check_estimator(estimator: Any, *, expected_failed_checks: Mapping[str, str]
             outcomes.setdefault(name, []).append(("failed", error))
 
     expected = {**EXPECTED_FAILED_CHECKS, **mine}
-    if not get_tags(
-        estimator
-    ).input_tags.sparse:  # an estimator that refuses sparse features passes the check that provides them
+    if not get_tags(estimator).input_tags.sparse:
+        # an estimator that rejects sparse features passes scikit-learn's checks of them
         expected = {name: reason for name, reason in expected.items() if name in mine or "sparse" not in name}
     report, complaints = {}, []
     for name, results in outcomes.items():

@@ -1,8 +1,8 @@
-"""Arrays of other libraries, such as torch tensors and CuPy arrays: where they live, and what computing there needs.
+"""Arrays of other libraries, such as torch tensors and CuPy arrays: where they live, and operations on any array.
 
-NumPy arrays, tables, lists and sparse matrices are no matter of this module: they are computed with NumPy. Arrays of
-other libraries are taken as they are if ``sklearn.set_config(array_api_dispatch=True)`` is set, as in scikit-learn.
-Then everything follows X: its library, its device and its precision.
+NumPy arrays, tables, lists and sparse matrices are computed with NumPy. Arrays of other libraries are computed where
+they are if ``sklearn.set_config(array_api_dispatch=True)`` is set, as in scikit-learn. Then everything follows X: its
+library, its device and its precision.
 """
 
 import math
@@ -19,12 +19,14 @@ from skldl.exceptions import DeviceError
 from skldl.utils.dependencies import array_api_compat
 from skldl.utils.typing import AnyArray, FloatArray
 
+PRODUCT_ROWS = 2048
+"""Products of single precision are summed over so many rows at a time, and these sums in double precision."""
 SETTING = "sklearn.set_config(array_api_dispatch=True)"
 _LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "dpnp", "array_api_strict")
 DEVICE_CELLS = 2**26
 """Temporary arrays on a device hold at most about this many numbers: enough to keep an accelerator busy."""
 MEAN_CELLS = 2**18
-"""Those of a mean in NumPy hold at most about this many."""
+"""Those of a mean in NumPy hold at most about this many: 2 MiB, which stay in the cache."""
 
 
 class Space(NamedTuple):
@@ -42,21 +44,21 @@ class Space(NamedTuple):
 
 
 def is_foreign(values: Any) -> bool:
-    """Say whether something is an array of a library other than NumPy that may live on another device."""
+    """Whether something is an array of a library other than NumPy, which may live on another device."""
     if isinstance(values, np.ndarray | np.generic | list | tuple):
         return False
     return type(values).__module__.partition(".")[0] in _LIBRARIES
 
 
 def is_device_array(values: Any) -> bool:
-    """Whether an array is computed in its own library: `skldl.utils.validation` has let it through as it is."""
+    """Whether a validated array is computed in its own library, because it is not NumPy's."""
     return not isinstance(values, np.ndarray) and is_foreign(values)
 
 
 def space_of(values: Any, *, name: str = "X") -> Space | None:
-    """Where an array lives if it is to be computed there; None for all that is computed with NumPy.
+    """Library and device of an array that is computed there; None for everything that is computed with NumPy.
 
-    It is an error if it lives outside of the main memory and the setting is off; ``name`` is what the message calls it.
+    An array outside of the main memory is an error if the setting is off; ``name`` is what the message calls it.
     """
     if not is_foreign(values):
         return None
@@ -123,7 +125,7 @@ def rows_on_host(X: Any, D: Any, weight: Any) -> tuple[AnyArray, FloatArray, Flo
 
 
 def as_type_of(values: Any, array: Any, dtype: Any = None) -> Any:
-    """Numbers of NumPy beside an array: in its library, on its device and, unless a dtype is given, of its dtype."""
+    """Convert NumPy's numbers to the library and device of an array and, unless a dtype is given, to its dtype."""
     if isinstance(array, np.ndarray):
         return np.asarray(values, dtype=dtype or array.dtype)
     xp, device = space(array)
@@ -132,7 +134,7 @@ def as_type_of(values: Any, array: Any, dtype: Any = None) -> Any:
 
 
 def as_double(array: Any, *, copy: bool = False) -> Any:
-    """The array in double precision; without ``copy`` itself if it is."""
+    """The array in double precision; without ``copy`` the array itself if it has that precision."""
     xp = namespace(array)
     if xp is np:
         return array.astype(np.float64, copy=copy)
@@ -140,7 +142,7 @@ def as_double(array: Any, *, copy: bool = False) -> Any:
 
 
 def take_rows(array: Any, rows: Any) -> Any:
-    """Rows by number; the numbers may be NumPy's."""
+    """Rows by position; the positions may be NumPy's."""
     if not is_foreign(array):
         return array[rows]
     xp, device = space(array)
@@ -167,19 +169,19 @@ def copy_of(array: Any) -> Any:
 
 
 def first_true(truth: Any) -> int:
-    """Place of the first of a vector of truth values that is true."""
+    """Position of the first true value of a vector of truth values."""
     xp = namespace(truth)
     return int(xp.argmax(truth if xp is np else xp.astype(truth, xp.int32)))
 
 
 def count_true(truth: Any) -> int:
-    """How many of an array of truth values are true."""
+    """Number of true values in an array of truth values."""
     xp = namespace(truth)
     return int(xp.count_nonzero(truth) if hasattr(xp, "count_nonzero") else xp.sum(xp.astype(truth, xp.int64)))
 
 
 def ones_for(rows: Any) -> Any:
-    """A one in double precision for each row, where the rows are; these may be sparse."""
+    """Vector of ones in double precision, one for each row, where the rows are; these may be sparse."""
     if not is_foreign(rows):
         return np.ones(rows.shape[0])
     xp, device = space(rows)
@@ -187,8 +189,8 @@ def ones_for(rows: Any) -> Any:
 
 
 def subtract_outer(values: Any, left: Any, right: Any) -> None:
-    """Values minus the products of all pairs of two vectors, in the memory of the values."""
-    if hasattr(values, "addr_"):
+    """Subtract the outer product of two vectors from a matrix, in place."""
+    if hasattr(values, "addr_"):  # torch, without a temporary matrix
         values.addr_(left, right, alpha=-1.0)
     else:
         values -= left[:, None] * right
@@ -200,7 +202,7 @@ def least_number(X: Any) -> float:
 
 
 def least_of_rows(values: Any, count: int) -> tuple[Any, Any]:
-    """The least numbers of each row, ascending, and their places."""
+    """The least numbers of each row, ascending, and their positions."""
     xp = namespace(values)
     if hasattr(xp, "topk"):
         least, found = xp.topk(values, count, dim=1, largest=False, sorted=True)
@@ -217,7 +219,7 @@ def row_blocks(n_rows: int, cells_per_row: int, cells: int = DEVICE_CELLS) -> It
 
 
 def is_device_memory_fault(error: BaseException) -> bool:
-    """Whether the memory of a device was full: torch and CuPy do not derive their errors from MemoryError.
+    """Whether an error says that the memory of a device is full: those of torch and CuPy are no MemoryError.
 
     Examples
     --------
@@ -231,14 +233,14 @@ def is_device_memory_fault(error: BaseException) -> bool:
 
 @contextmanager
 def computing_on(array: Any, what: str) -> Iterator[None]:
-    """Compute on the device of an array: products of float32 in float32, and one line if its memory is full.
+    """Compute on the device of an array, without TF32; full memory there becomes a MemoryError of one line.
 
-    With TF32, whose numbers have 10 bits, optimisers do not converge; it is switched off inside.
+    With TF32, whose numbers have 10 bits, optimisers do not converge.
     """
     if not is_foreign(array):
         yield
         return
-    torch: Any = sys.modules.get("torch")  # if the program has imported it: this package never does
+    torch: Any = sys.modules.get("torch")  # this package never imports torch: no setting to change if nobody has
     before = torch.get_float32_matmul_precision() if torch is not None else "highest"
     if torch is not None and before != "highest":
         torch.set_float32_matmul_precision("highest")
@@ -257,15 +259,11 @@ def computing_on(array: Any, what: str) -> Iterator[None]:
             torch.set_float32_matmul_precision(before)
 
 
-PRODUCT_ROWS = 2048
-"""Products of single precision are summed over so many rows at a time, and then in double precision."""
-
-
 def product_over_rows(left: Any, right: Any) -> Any:
     """Left (q × n) times right (n × p), of which n is by far the largest, in double precision.
 
     In single precision a sum over millions of rows would lose all but four digits. So the rows are cut into pieces, all
-    of which are multiplied at once, and the products of the pieces are added up in double precision.
+    pieces are multiplied at once, and their products are added up in double precision.
     """
     xp = namespace(right)
     n, whole = right.shape[0], right.shape[0] // PRODUCT_ROWS * PRODUCT_ROWS
@@ -278,7 +276,7 @@ def product_over_rows(left: Any, right: Any) -> Any:
 
 
 def exp_in_place(values: Any, xp: Any) -> None:
-    """Replace numbers on a device by their exponentials, without another array where the library can."""
+    """Replace numbers on a device by their exponentials, without a temporary array where the library can."""
     if hasattr(values, "exp_"):
         values.exp_()
     elif library_name(xp) == "cupy":
@@ -288,15 +286,15 @@ def exp_in_place(values: Any, xp: Any) -> None:
 
 
 def as_numpy_vector(values: Any) -> FloatArray:
-    """A small array in NumPy and double precision."""
+    """A small array as a NumPy array in double precision."""
     return np.asarray(to_numpy(values), dtype=np.float64)
 
 
 def weighted_mean(rows: Any, weight: Any) -> FloatArray:
-    """Weighted mean of the rows, as a vector of NumPy, with sums in double precision.
+    """Weighted mean of the rows, as a NumPy vector, with sums in double precision.
 
-    In NumPy the mean difference of the rows from a first result corrects it: a plain sum of 10,000 equal numbers is
-    wrong by 1e-13 of it, and then the mean of equal rows would not be that row.
+    In NumPy the mean difference of the rows from a first result corrects it: a plain sum of 10,000 equal numbers has a
+    relative error of 1e-13, and then the mean of equal rows would not be that row.
     """
     if isinstance(rows, np.ndarray):
         total = len(rows) if weight is None else weight.sum()
@@ -308,8 +306,7 @@ def weighted_mean(rows: Any, weight: Any) -> FloatArray:
         return np.asarray(mean + rest / total)
     if weight is None:
         return as_numpy_vector(sum_in_double(rows, axis=0)) / rows.shape[0]
-    share = weight / sum_in_double(weight)
-    return as_numpy_vector(weighted_row_sum(rows, share))
+    return as_numpy_vector(weighted_row_sum(rows, weight / sum_in_double(weight)))
 
 
 def weighted_row_sum(rows: Any, weight: Any) -> Any:

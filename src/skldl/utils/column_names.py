@@ -145,16 +145,16 @@ def order_of_labels(expected: list[Any], found: list[Any], *, name: str) -> npt.
     """
     if not expected or not found or expected == found:
         return None
-    place = {str(label): position for position, label in enumerate(found)}
-    lacking = [str(label) for label in expected if str(label) not in place]
+    positions = {str(label): position for position, label in enumerate(found)}
+    lacking = [str(label) for label in expected if str(label) not in positions]
     if not lacking:
-        order = np.array([place[str(label)] for label in expected], dtype=np.intp)
+        order = np.array([positions[str(label)] for label in expected], dtype=np.intp)
         return None if np.array_equal(order, np.arange(len(order))) else order
     nameless = list(range(len(expected)))
     if expected == nameless or found == nameless:
         return None
     wanted = {str(label) for label in expected}
-    further = next((label for label in place if label not in wanted), None)
+    further = next((label for label in positions if label not in wanted), None)
     instead = "" if further is None else f"; it has {further!r} instead"
     raise LabelMismatchError(
         f"There should be a label {lacking[0]!r}, but {name} has no such column{instead}. Rename the columns, or pass "
@@ -172,6 +172,7 @@ def check_integer_columns(estimator: BaseEstimator, columns: list[Any], *, reset
             estimator._integer_columns = found
         return
     known = getattr(estimator, "_integer_columns", None)
+    # 0, 1, 2, … are the names that pandas makes itself: they name nothing, unless fit saw them in another order
     if known is None or found is None or known == found or found == list(range(len(found))) != sorted(known):
         return
     what = "in another order than" if sorted(known) == sorted(found) else "with other names than"

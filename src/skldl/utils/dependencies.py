@@ -1,4 +1,4 @@
-"""Optional dependencies and installed versions: imports whose error names the extra to install, and `show_versions`."""
+"""Optional dependencies, whose import errors name the extra to install, and `show_versions`."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +83,7 @@ def array_api_compat() -> Any:
 
 
 def show_versions() -> None:
-    """Print the versions of Python, of this package and of all that it uses, and the threads of BLAS and OpenMP.
+    """Print the versions of Python, of this package and of its dependencies, and the threads of BLAS and OpenMP.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def show_versions() -> None:
 
 
 def _threads() -> list[str]:
-    """Libraries that compute in several threads, and in how many."""
+    """Libraries that compute in several threads, and their numbers of threads."""
     import sklearn.base  # noqa: F401 - threadpoolctl sees loaded libraries only: this loads those of NumPy and SciPy
     from threadpoolctl import threadpool_info
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic file writing."""
 
 import errno
 import os
@@ -18,11 +18,11 @@ _unfinished: set[str] = set()
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Write a file under a temporary name in the same folder, and rename it when the block ends without error.
 
-    Yields a file to be written in binary. A block that fails leaves nothing, and an existing file stays unchanged. A
-    process that is killed may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A symbolic
-    link is followed, the mode of an existing file is kept, and a pipe or device is written to, never replaced.
+    Yields a binary file. After an error nothing is left, and an existing file is unchanged. A process that is killed
+    may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A symbolic link is followed, the
+    mode of an existing file is kept, and a pipe or device is written to, never replaced.
     """
-    given, path = Path(path), Path(os.path.realpath(path))  # symbolic links stay: what they point to is written
+    given, path = Path(path), Path(os.path.realpath(path))  # the target of a symbolic link is replaced, not the link
     if path.is_dir():
         raise IsADirectoryError(f"{given} is a folder. Name a file.")
     if not path.parent.is_dir():
@@ -39,7 +39,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
-            os.fsync(stream.fileno())
+            os.fsync(stream.fileno())  # else the renamed file could be empty after a power cut
         os.chmod(partial, _mode_for(path))  # mkstemp makes files that only the owner can read
         os.replace(partial, path)
     except BaseException as error:
@@ -53,7 +53,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _into_special_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write into a pipe or device such as ``/dev/stdout``, which nothing must replace, when all is ready."""
+    """Write into a pipe or device such as ``/dev/stdout``, which must not be replaced, once the content is complete."""
     with tempfile.TemporaryFile() as stream:
         yield stream
         stream.seek(0)
@@ -76,7 +76,7 @@ def discard_unfinished() -> None:
 
 
 def _mode_for(path: Path) -> int:
-    """The mode of the file that is there, or that of a new file."""
+    """The mode of the existing file, or the mode of a new file."""
     try:
         return stat.S_IMODE(path.stat().st_mode)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Groups of rows that are held out together."""
+"""Validation of groups: rows of one group are held out together."""
 
 from typing import Any
 

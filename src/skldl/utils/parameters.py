@@ -1,4 +1,4 @@
-"""Declaration of hyper-parameters: the valid values of each, and one error with parameter, value and remedy.
+"""Declaration of hyper-parameters: the valid values of each, and one error with parameter, value and advice.
 
 A class lists its hyper-parameters in ``_constraints``::
 
@@ -13,8 +13,8 @@ A class lists its hyper-parameters in ``_constraints``::
 `BaseLDL` checks them before the data, in ``fit`` and in ``predict_path``. What depends on the data, or on
 several hyper-parameters together, is checked by the algorithm.
 
-scikit-learn's own declarations (``sklearn.utils._param_validation``) are private, take a truth value for a number, and
-its errors propose no remedy; `sklearn.utils.check_scalar` is public, but supports neither strings nor alternatives.
+scikit-learn's own declarations (``sklearn.utils._param_validation``) are private, accept a boolean as a number, and
+their errors give no advice; `sklearn.utils.check_scalar` is public, but supports neither strings nor alternatives.
 """
 
 import inspect
@@ -33,8 +33,8 @@ from skldl.exceptions import Parameter, ParameterError
 class Constraint:
     """Valid values of a hyper-parameter.
 
-    ``text`` describes them in the error message ("a whole number of at least 1"), ``accepts`` says whether a value is
-    one, and ``hint`` is further text of the message.
+    ``text`` describes them in the error message ("a whole number of at least 1"), ``accepts`` is the test of a value,
+    and ``hint`` is further text of the message.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Constraint:
     hint: str = ""
 
     def __or__(self, other: "Constraint") -> "Constraint":
-        """Either of two."""
+        """Values that one of two constraints accepts."""
         return Constraint(
             f"{self.text} or {other.text}",
             lambda value: self.accepts(value) or other.accepts(value),
@@ -74,9 +74,9 @@ def check_value(name: str, value: Any, constraint: Constraint) -> None:
 
 
 def check_declared_parameters(estimator: Any) -> None:
-    """Each hyper-parameter is declared, or none, and one whose default is True or False takes only these values.
+    """Assert that all hyper-parameters are declared, and that those with a boolean default take booleans alone.
 
-    An estimator without any declaration passes: what it takes is its own affair.
+    An estimator without any declaration passes.
     """
     kind = type(estimator)
     constraints = getattr(kind, "_constraints", {})
@@ -96,12 +96,12 @@ def number(
     below: float | None = None,
     hint: str = "",
 ) -> Constraint:
-    """A finite number in a range, with or without its bounds; True and False are none."""
+    """A finite number in an open or closed interval; booleans are rejected."""
     return _in_range("a finite number", Real, at_least, above, at_most, below, hint)
 
 
 def integer(*, at_least: int | None = None, at_most: int | None = None, hint: str = "") -> Constraint:
-    """A whole number in a range; True and False are none."""
+    """A whole number in a closed interval; booleans are rejected."""
     return _in_range("a whole number", Integral, at_least, None, at_most, None, hint)
 
 
@@ -144,7 +144,7 @@ def one_of(*words: str, hint: str = "") -> Constraint:
 
 
 def sequence_of(item: Constraint) -> Constraint:
-    """A list, tuple or array of one dimension that is not empty; texts and mappings are none."""
+    """A non-empty 1-d sequence; strings and mappings are rejected."""
 
     def accepts(value: Any) -> bool:
         if isinstance(value, str | bytes | Mapping) or not isinstance(value, Collection):
@@ -157,7 +157,7 @@ def sequence_of(item: Constraint) -> Constraint:
 
 
 def has_methods(text: str, *methods: str, hint: str = "") -> Constraint:
-    """An object with certain methods, which the error calls ``text``, such as "a regressor"; a class is none."""
+    """An object with certain methods, such as "a regressor" (``text`` of the message); classes are rejected."""
     return Constraint(
         f"{text} with {' and '.join(methods)}",
         lambda value: not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in methods),
@@ -166,7 +166,7 @@ def has_methods(text: str, *methods: str, hint: str = "") -> Constraint:
 
 
 BOOLEAN = Constraint(
-    "True or False", lambda value: isinstance(value, bool | np.bool_), "a word or a number is not read as a truth value"
+    "True or False", lambda value: isinstance(value, bool | np.bool_), "words and numbers are not converted to booleans"
 )
 NONE = Constraint("None", lambda value: value is None)
 CALLABLE = Constraint("a callable", lambda value: callable(value) and not isinstance(value, type))

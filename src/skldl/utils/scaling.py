@@ -29,8 +29,8 @@ class Scaling:
 
     "raw" leaves the features as they are. "standard" divides by the standard deviation, but a column with two values
     by their difference, so that binary features stay 0 and 1. "sqrt" takes square roots (of negative values, which
-    only new rows can hold, minus the root of the absolute value). No scaling moves the origin: distances do not see
-    it and sparse features stay sparse.
+    only new rows can hold, minus the root of the absolute value). No scaling moves the origin: distances do not depend
+    on it, and sparse features stay sparse.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Scaling:
 
     @classmethod
     def fit(cls, name: str, X: Any, weight: FloatArray | None) -> "Scaling":
-        """Learn the divisors that the scaling needs from the training rows."""
+        """Fit the scaling to training rows."""
         return cls(name, column_divisors(X, weight) if name == "standard" else None)
 
     def apply(self, X: Any, *, copy: bool = False) -> Any:
@@ -56,24 +56,26 @@ class Scaling:
 
 
 def is_non_negative(X: Any) -> bool:
-    """Say whether no feature is negative."""
+    """Whether no feature is negative."""
     return least_number(X) >= 0
 
 
 def two_valued_columns(X: Any) -> npt.NDArray[np.bool_]:
-    """Say for each column whether it holds exactly two different values."""
+    """Whether each column holds exactly two different values."""
     if not sparse.issparse(X):
         xp = namespace(X)
         low, high = xp.min(X, axis=0), xp.max(X, axis=0)
         return to_numpy((low < high) & xp.all((low == X) | (high == X), axis=0))
     low, high = (np.ravel(bound.toarray()) for bound in (X.min(axis=0), X.max(axis=0)))
     inside = (X.data != low[X.indices]) & (X.data != high[X.indices]) & (X.data != 0)
-    odd = np.bincount(X.indices[inside], minlength=X.shape[1]) > 0
-    return np.asarray((low < high) & ~odd & ((low == 0) | (high == 0) | (np.diff(X.tocsc().indptr) == X.shape[0])))
+    has_third = np.bincount(X.indices[inside], minlength=X.shape[1]) > 0
+    # cells that are not stored are zeros, a third value unless it is one of the two
+    has_zero = np.diff(X.tocsc().indptr) < X.shape[0]
+    return np.asarray((low < high) & ~has_third & ((low == 0) | (high == 0) | ~has_zero))
 
 
 def column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
-    """Standard deviation of each column, difference of the values of a two-valued one, and 1 for a constant one."""
+    """Standard deviation of each column; difference of the values of a two-valued one, and 1 for a constant one."""
     if is_device_array(X):
         xp = namespace(X)
         low, high = (to_numpy(as_double(bound(X, axis=0))) for bound in (xp.min, xp.max))
@@ -95,12 +97,13 @@ def _divisors(variance: FloatArray, low: FloatArray, high: FloatArray, two_value
     divisor = np.sqrt(variance)
     spread = (high - low).astype(np.float64)
     divisor = np.where(two_valued, spread, divisor)
+    # a deviation below 1e-12 of the range is rounding of the sums: such a column counts as constant
     return np.where((spread > 0) & (divisor > 1e-12 * spread), divisor, 1.0)
 
 
 def standardisation(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean of each column and one over its standard deviation, zero for a constant one; the weights sum to one."""
+    """Mean and inverse standard deviation of each column, 0 for a constant one; the weights sum to one."""
     mean = weight @ X
     deviation = np.sqrt(weight @ (X - mean) ** 2)
-    constant = np.ptp(X, axis=0) <= 1e-13 * np.abs(mean)  # the deviation of many equal numbers is not quite zero
+    constant = np.ptp(X, axis=0) <= 1e-13 * np.abs(mean)  # the computed deviation of equal numbers is not quite zero
     return mean, np.divide(1.0, deviation, out=np.zeros_like(deviation), where=~constant)

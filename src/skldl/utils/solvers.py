@@ -1,8 +1,8 @@
 """`minimise`: quasi-Newton minimisation of a smooth convex function, stopped by an estimate in the function's own unit.
 
 Two methods share one loop: L-BFGS, which remembers the last steps, and the dense BFGS of Nocedal and Wright [1]_, which
-keeps the whole inverse Hessian. Both take steps that satisfy the strong Wolfe conditions. scipy's own solvers stop by
-gradient size or by relative change; here a run ends when the function is estimated to lie within ``tol`` of its
+keeps the whole inverse Hessian. Both take steps that satisfy the strong Wolfe conditions. SciPy's solvers stop by the
+size of the gradient or by relative change; here a run ends when the function is estimated to lie within ``tol`` of its
 minimum.
 
 `minimisation` is the algorithm as a generator: it yields the points at which it needs the function, so that several
@@ -27,10 +27,13 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
+"""Constants c₁ and c₂ of the Wolfe conditions, as Nocedal and Wright choose them for quasi-Newton methods."""
 MAX_TRIALS = 30
+"""Step lengths that a line search tries; from the second step on the first one usually passes."""
 MEMORY = 20
+"""Steps that L-BFGS remembers."""
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
-"""Rises of the loss by at most this share are taken for rounding: it is a sum of terms that can be larger than it."""
+"""Relative rises of the loss up to this are rounding: it is a difference of terms that can be larger than it."""
 MAX_LEVEL_STEPS = 5
 """Steps in a row that may lower neither the loss, because of its rounding, nor the gradient by half."""
 
@@ -190,6 +193,7 @@ def minimisation(
         found, n_trials = yield from _line_search(here, -memory.times(gradient), first_step=memory.first_step(gradient))
         run.n_evaluations += n_trials
         dual = found.metric.dual(found.gradient)
+        # close to the minimum the loss no longer falls by more than its rounding, while the gradient still does
         fell = found.loss < least or dual < 0.5 * least_dual
         least, least_dual = min(least, found.loss), min(least_dual, dual)
         n_level = 0 if fell else n_level + 1
@@ -217,15 +221,15 @@ class LimitedMemory:
         if not self.pairs:
             return gradient
         direction = gradient.copy()
-        shares = []
+        alphas = []
         for step, change, rho in reversed(self.pairs):
-            share = rho * float(step @ direction)
-            direction -= share * change
-            shares.append(share)
+            alpha = rho * float(step @ direction)
+            direction -= alpha * change
+            alphas.append(alpha)
         step, change, rho = self.pairs[-1]
-        direction /= rho * float(change @ change)
-        for (step, change, rho), share in zip(self.pairs, reversed(shares), strict=True):
-            direction += (share - rho * float(change @ direction)) * step
+        direction /= rho * float(change @ change)  # the start of the recursion: the identity times sᵀu / uᵀu
+        for (step, change, rho), alpha in zip(self.pairs, reversed(alphas), strict=True):
+            direction += (alpha - rho * float(change @ direction)) * step
         return direction
 
     def first_step(self, gradient: FloatArray) -> float:
@@ -243,6 +247,7 @@ class DenseInverse:
     def remember(self, step: FloatArray, change: FloatArray) -> None:
         product = float(step @ change)
         if self.inverse is None:
+            # the scale that L-BFGS starts from, too: Nocedal and Wright (6.20)
             self.inverse = np.eye(self.size) * (product / float(change @ change))
         turned = self.inverse @ change
         outer = np.multiply.outer(step, turned / product)
@@ -278,8 +283,9 @@ def _line_search(
 ) -> Generator[FloatArray, Answer, tuple[_Trial, int]]:
     """Find a step that satisfies the strong Wolfe conditions, or return the best step met; and the number of trials.
 
-    The interval [low, high] holds such a step once ``high`` is known: ``low`` has the least value met so far among
-    those with sufficient decrease. Until then the step grows. New lengths come from the cubic through both ends.
+    Once ``high`` is known, the interval between low and high contains such a step: ``low`` has the least value so far
+    among the trials with sufficient decrease. Until then the step grows. New lengths are minima of the cubic through
+    both ends.
     """
     start = replace(here, slope=float(here.gradient @ direction))
     slack = ROUNDING * abs(start.loss)
@@ -301,6 +307,7 @@ def _line_search(
                 high = low
             low = trial
         if high is None:
+            # still downhill: at least double the step, at most ten times it, as far as the cubic points
             ahead = _cubic_minimum(start, trial)
             length = min(max(ahead, 2.0 * length), 10.0 * length) if ahead > 0 else 10.0 * length  # nan included
         else:

@@ -10,14 +10,13 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that points at the line that called the package.
 
-    Between that line and the warning there can be frames of the standard library or of joblib, so that no fixed
-    ``stacklevel`` is right. The line is the one that entered the package: where a pipeline or a search of scikit-learn
-    calls ``fit``, or joblib in another process, it is a line of theirs.
+    A fixed ``stacklevel`` cannot do this: frames of the standard library or of joblib can stand in between. The line is
+    the one that entered the package; if scikit-learn (a pipeline, a search) or joblib called ``fit``, it is theirs.
 
     Parameters
     ----------
     message : str
-        The text.
+        The text, which may be a `skldl.exceptions.Message`.
     category : type of Warning, default=UserWarning
         The class of the warning.
 
