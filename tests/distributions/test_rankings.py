@@ -15,7 +15,7 @@ from scipy import io, optimize, special
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl.distributions import from_rankings
-from skldl.distributions._ranking_program import pairwise_shares, plackett_luce, solve_program
+from skldl.distributions._rankings import pairwise_fractions, plackett_luce, solve_program
 from skldl.exceptions import (
     DimensionError,
     EmptyDataError,
@@ -113,7 +113,7 @@ def test_plackett_luce_is_the_most_likely_distribution():
 def test_missing_rankers_do_not_count_and_blocks_change_nothing(monkeypatch):
     with_gaps = from_rankings([[["a", "b"], None, ["a"]], [["b"], ["a"]]], labels=["a", "b"])
     np.testing.assert_allclose(with_gaps[0], from_rankings([[["a", "b"], ["a"]]], labels=["a", "b"])[0])
-    monkeypatch.setattr("skldl.distributions._ranking_program._ENTRIES", 1)
+    monkeypatch.setattr("skldl.distributions._rankings.MAX_CELLS", 1)
     again = from_rankings([[["a", "b"], None, ["a"]], [["b"], ["a"]]], labels=["a", "b"])
     np.testing.assert_array_equal(again, with_gaps)
 
@@ -157,9 +157,9 @@ def test_a_search_that_stops_early_says_so(monkeypatch):
     places = np.array([[[0, 1, 3], [1, 0, 2]]])
     with pytest.warns(ConvergenceWarning, match="regularization"):
         plackett_luce(places, np.array([[2, 3]]), regularization=0.1, max_iter=1, tol=1e-12)
-    monkeypatch.setattr("skldl.distributions._ranking_program._MAX_STEPS", 1)
+    monkeypatch.setattr("skldl.distributions._rankings.MAX_STEPS", 1)
     with pytest.warns(ConvergenceWarning, match="evenness"):
-        solve_program(pairwise_shares(places), np.ones((1, 3), dtype=bool), margin=0.05, evenness=1e-3)
+        solve_program(pairwise_fractions(places), np.ones((1, 3), dtype=bool), margin=0.05, evenness=1e-3)
 
 
 @pytest.fixture(scope="module")

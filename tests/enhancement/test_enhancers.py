@@ -167,7 +167,7 @@ def test_new_rows_need_a_fitted_enhancer_and_few_enough_rows(monkeypatch):
     for enhancer in (FCM(), GLLE()):
         with pytest.raises(NotFittedError):
             enhancer.transform(X)
-    monkeypatch.setattr("skldl.enhancement._glle.MOST_KERNEL_ROWS", 10)
+    monkeypatch.setattr("skldl.enhancement._glle.MAX_KERNEL_ROWS", 10)
     with pytest.raises(DataError, match="60 training rows"):
         GLLE().fit(X, Y).transform(X)
     with pytest.raises(ParameterError, match="alpha=-1"):
@@ -194,7 +194,7 @@ def test_kernels_are_taken_in_blocks_of_bounded_size(enhancer, monkeypatch):
         return values
 
     monkeypatch.setattr("skldl.kernel._kernels.BLOCK_CELLS", 200)
-    monkeypatch.setattr("skldl.enhancement._base.MOST_DISTANCES", 10)
+    monkeypatch.setattr("skldl.enhancement._base.MAX_DISTANCE_ROWS", 10)
     enhancer.set_params(width=enhancer.width_).fit(X, Y)
     monkeypatch.setattr("skldl.kernel._kernels.kernel_values", measured)
     np.testing.assert_allclose(enhancer.transform(X, Y), whole[1])

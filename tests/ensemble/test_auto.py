@@ -76,7 +76,7 @@ def pooled(rows):
     table = pd.DataFrame(rows[0], columns=list("abcd"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_auto, "divergence_of", lambda rows, held_out: 0.0)
-        patch.setattr(_auto, "LEAST_WEIGHT", 0.0)
+        patch.setattr(_auto, "MIN_WEIGHT", 0.0)
         model = AutoLDL(members=["linear", "neighbours", "forest"], random_state=0).fit(table[:200], rows[1][:200])
     assert len(model.members_) == 3
     return table, model

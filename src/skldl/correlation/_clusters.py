@@ -14,8 +14,8 @@ import numpy as np
 
 from skldl.utils.typing import FloatArray, IntArray
 
-LARGEST_NUMBER_OF_ROUNDS = 300
-ROUNDING = 1e-12  # a cluster whose squared deviations fall below this share of the whole is one point
+MAX_ROUNDS = 300  # the default of scikit-learn's KMeans
+ROUNDING = 1e-12  # a cluster whose squared deviations fall below this fraction of the total is one point
 
 
 def cluster_rows(D: FloatArray, weight: FloatArray, n_clusters: int) -> tuple[IntArray, FloatArray]:
@@ -38,7 +38,7 @@ def cluster_rows(D: FloatArray, weight: FloatArray, n_clusters: int) -> tuple[In
         Weighted mean of each cluster.
     """
     assignment = _split(D, weight, n_clusters)
-    for _ in range(LARGEST_NUMBER_OF_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         centres = _means(D, weight, assignment)
         nearest = _squared_distances(D, centres).argmin(axis=1)
         _, nearest = np.unique(nearest, return_inverse=True)  # a cluster without rows is dropped

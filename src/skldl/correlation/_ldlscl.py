@@ -31,7 +31,7 @@ from skldl.utils.typing import FloatArray
 
 FIRST_CODES = (1.0, 0.1)  # of a row's own cluster, and of the others
 NEWTON_STEPS = 100
-LARGEST_STEP = 2.0  # of the logarithm of a code
+MAX_STEP = 2.0  # of the logarithm of a code: a Newton step far from the solution may overflow exp
 DECREMENT = 1e-16  # half the squared Newton decrement of a row at which its codes are settled
 
 
@@ -68,8 +68,8 @@ def code_loss(
     curvature = (p @ (V[:, None] * V).reshape(-1, V.shape[1]).T).reshape(len(p), len(V), len(V))
     curvature -= mean[:, :, None] * mean[:, None, :]
     curvature *= codes[:, :, None] * codes[:, None, :]
-    places = np.arange(len(V))
-    curvature[:, places, places] += 2.0 * barrier / codes + np.maximum(gradient, 0.0)
+    diagonal = np.arange(len(V))
+    curvature[:, diagonal, diagonal] += 2.0 * barrier / codes + np.maximum(gradient, 0.0)
     return values, gradient, curvature
 
 
@@ -83,7 +83,7 @@ def settle_codes(
     for _ in range(NEWTON_STEPS):
         step = -np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
         decrement = -0.5 * np.einsum("ij,ij->i", step, gradient)
-        step *= np.minimum(1.0, LARGEST_STEP / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
+        step *= np.minimum(1.0, MAX_STEP / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
         going = decrement > DECREMENT * (1.0 + np.abs(values))
         active, step, before = active[going], step[going], values[going]
         if not len(active):

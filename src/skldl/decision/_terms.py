@@ -1,4 +1,4 @@
-"""Terms of LDL4C, LDL-HR and LDLM: each gives one value per row and its slope in the prediction p.
+"""Terms of LDL4C, LDL-HR and LDLM: each returns one value per row and its slope in the prediction p.
 
 `TopAndRestLDL` is what LDL-HR and LDLM share: the top label as a one-hot target with a margin, the rest as it is.
 
@@ -16,7 +16,7 @@ from skldl.losses._rows import smooth_absolute, smooth_hinge, through_softmax
 from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
 from skldl.utils.typing import FloatArray
 
-OUTWEIGHS_DIVERGENCE = 10.0
+ALPHA_FACTOR = 10.0  # chosen by hand
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ class TopAndRestLDL(LinearSoftmaxLDL):
         self.tol = tol
 
     def _penalty(self, training: TrainingSet) -> float:
-        """``alpha``, or ten times the automatic choice: the sum of absolute errors outweighs the divergence so much."""
-        return (OUTWEIGHS_DIVERGENCE if self.alpha == "auto" else 1.0) * training.alpha(self.alpha)
+        """``alpha``, or ten times the automatic choice, because absolute errors are larger than divergences."""
+        return (ALPHA_FACTOR if self.alpha == "auto" else 1.0) * training.alpha(self.alpha)
 
     def _soften(
         self, values: FloatArray, slope: FloatArray, threshold: float | FloatArray

@@ -30,8 +30,8 @@ def krippendorff_alpha(answers: Answers, level: str) -> float:
     counts = np.zeros((len(answers.items), len(kinds)))
     np.add.at(counts, (answers.item[paired], kind.ravel()), 1.0)
     counts = counts[per_item >= 2]
-    share = counts / (per_item[per_item >= 2] - 1)[:, None]
-    coincidences = counts.T @ share - np.diag(share.sum(axis=0))
+    weights = counts / (per_item[per_item >= 2] - 1)[:, None]
+    coincidences = counts.T @ weights - np.diag(weights.sum(axis=0))
     totals = counts.sum(axis=0)
     difference = _difference(kinds, totals, answers.labels, level)
     expected = float(totals @ difference @ totals) / float(totals.sum() - 1)
@@ -158,9 +158,9 @@ def effective_votes(item: IntArray, weight: FloatArray, n_items: int) -> FloatAr
 
 
 def _random_place(item: IntArray, votes: IntArray, generator: np.random.Generator) -> IntArray:
-    """Shuffle the answers of each item: the place of each answer among those of its item."""
+    """Shuffle the answers of each item: the position of each answer among those of its item."""
     order = np.lexsort((generator.random(len(item)), item))
     first = np.concatenate([[0], np.cumsum(votes)[:-1]])
-    place = np.empty(len(item), dtype=np.intp)
-    place[order] = np.arange(len(item)) - first[item[order]]
-    return place
+    position = np.empty(len(item), dtype=np.intp)
+    position[order] = np.arange(len(item)) - first[item[order]]
+    return position

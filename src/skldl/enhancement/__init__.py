@@ -1,6 +1,6 @@
 """Label enhancement: from logical labels (0 or 1) and features to label distributions.
 
-All are transformers: ``fit_transform(X, L)`` gives the distributions of the rows; those that have ``transform(X, L)``
+All are transformers: ``fit_transform(X, L)`` returns the distributions of the rows; those that have ``transform(X, L)``
 give them for new rows, too, and all but `KM` can do so without L. L is whatever
 `skldl.distributions.from_label_sets` takes.
 

@@ -1,4 +1,4 @@
-"""`LabelEnhancer` and `InductiveEnhancer`: the transformer interface of label enhancement; graph and width to share."""
+"""`LabelEnhancer` and `InductiveEnhancer`: the interface of label enhancement, its graph and its kernel width."""
 
 from typing import Any, ClassVar, Self
 
@@ -21,11 +21,11 @@ from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_features, check_same_length
 
-MOST_DISTANCES = 2000  # rows between which all distances are taken for their mean
+MAX_DISTANCE_ROWS = 2000  # evenly spaced rows whose mean distance sets the width: 2000² distances take 32 MB
 
 
 class LabelEnhancer(TransformerMixin, BaseEstimator):
-    """Base class: a subclass writes ``_enhance(X, L)``, which gives scores of the training rows.
+    """Base class: a subclass writes ``_enhance(X, L)``, which returns scores of the training rows.
 
     X comes in standardised (each column to mean 0 and variance 1, constant ones to 0) and L as zeros and ones. The
     scores become distributions by softmax, as in the literature.
@@ -80,7 +80,7 @@ class LabelEnhancer(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
-            The distributions; a DataFrame y gives a DataFrame of the same library.
+            The distributions; a DataFrame of the same library if y is a DataFrame.
         """
         return frame_like(y, self.fit(X, y).distributions_, self.classes_)
 
@@ -136,7 +136,7 @@ def neighbours(X: FloatArray, n_neighbors: int) -> tuple[IntArray, IntArray, Flo
 
 def mean_distance(X: FloatArray) -> float:
     """Mean distance between different rows, of at most 2,000 rows spread over the table; 1 if all are equal."""
-    rows = X[np.linspace(0, len(X) - 1, min(len(X), MOST_DISTANCES)).astype(np.intp)]
+    rows = X[np.linspace(0, len(X) - 1, min(len(X), MAX_DISTANCE_ROWS)).astype(np.intp)]
     n_rows = len(rows)
     mean = pairwise_distances(rows).sum() / (n_rows * (n_rows - 1)) if n_rows > 1 else 0.0
     return float(mean) if mean > 0 else 1.0

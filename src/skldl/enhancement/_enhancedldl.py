@@ -23,9 +23,9 @@ class EnhancedLDL(BaseLDL):
     Parameters
     ----------
     enhancer : transformer, default=None
-        Such as `skldl.enhancement.GLLE`; None gives each label of a row ``1/|L|``.
+        Such as `skldl.enhancement.GLLE`; None assigns each label of a row ``1/|L|``.
     estimator : estimator, default=None
-        What learns from the enhanced labels. None recovers: ``predict`` then takes the training rows alone, and gives
+        Learner for the enhanced labels. None recovers: ``predict`` then accepts the training rows alone, and returns
         their enhanced labels.
     mass : float, default=0.5
         Labels count as relevant from the highest degree down until they hold this mass.
@@ -83,7 +83,7 @@ class EnhancedLDL(BaseLDL):
             return np.asarray(self.estimator_.predict(X))
         if X.shape != self._rows.shape or not np.array_equal(X, self._rows):
             raise DataError(
-                "EnhancedLDL without an estimator gives the enhanced labels of the rows that fit saw, and these are "
+                "EnhancedLDL without an estimator returns the enhanced labels of the rows that fit saw, and these are "
                 "others. Name an estimator to predict new rows."
             )
         return self.distributions_

@@ -1,6 +1,6 @@
 r"""FCM: label enhancement by fuzzy clusters (El Gayar, Schwenker and Palm, 2006).
 
-Fuzzy c-means gives each row a membership u in each of p clusters,
+Fuzzy c-means assigns each row a membership u in each of p clusters,
 
     u_ik = 1 / Σ_l (‖x_i − v_k‖ / ‖x_i − v_l‖)^{2/(β−1)},    v_k = Σ_i u_ik^β x_i / Σ_i u_ik^β.
 

@@ -24,7 +24,7 @@ from skldl.kernel._kernels import kernel_times, kernel_values
 from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, POSITIVE
 from skldl.utils.typing import FloatArray
 
-MOST_KERNEL_ROWS = 10_000
+MAX_KERNEL_ROWS = 10_000  # the kernel matrix then takes 800 MB
 JITTER = 1e-10
 
 
@@ -54,7 +54,7 @@ class GLLE(InductiveEnhancer):
 
     Notes
     -----
-    ``transform`` of the training rows gives ``distributions_``, up to rounding.
+    ``transform`` of the training rows returns ``distributions_``, up to rounding.
 
     The paper minimises over W by a quasi-Newton method; this is the minimum. The journal version [2]_ adds a term for
     label correlations, :math:`\sum_i \mathrm{tr}(F_i P_i F_i^T)` over clusters i of rows, with matrices
@@ -98,10 +98,10 @@ class GLLE(InductiveEnhancer):
         return self.scores_
 
     def _score(self, X: FloatArray) -> FloatArray:
-        if len(self._X) > MOST_KERNEL_ROWS:
+        if len(self._X) > MAX_KERNEL_ROWS:
             raise DataError(
                 f"GLLE.transform solves a kernel system over {len(self._X):,} training rows; at most "
-                f"{MOST_KERNEL_ROWS:,} are taken. Fit a label distribution learner to distributions_ instead."
+                f"at most {MAX_KERNEL_ROWS:,} are accepted. Fit a label distribution learner to distributions_ instead."
             )
         if self._weights is None:
             system = kernel_values("rbf", self._X, self._X, self.width_)

@@ -46,7 +46,7 @@ class LESC(LabelEnhancer):
     Notes
     -----
     The paper measures the noise of the features by the sum of the norms of its rows and needs an iteration; the sum of
-    squares gives a closed form. A constant column is added to the standardised features, so that the mean of the
+    squares has a closed form. A constant column is added to the standardised features, so that the mean of the
     labels is reconstructed, too.
 
     References

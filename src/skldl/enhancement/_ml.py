@@ -22,7 +22,9 @@ from skldl.utils.parameters import COUNT, POSITIVE
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
-REGULARISATION = 1e-3  # of the local Gram matrices, as a share of their trace: as in locally linear embedding
+REGULARISATION = (
+    1e-3  # of the local Gram matrices, as a fraction of their trace: the default of locally linear embedding
+)
 
 
 class ML(LabelEnhancer):
@@ -139,5 +141,5 @@ def reconstruction_weights(X: FloatArray, n_neighbors: int) -> Any:
         ]
         weights[part] = np.linalg.solve(gram, np.ones((len(gram), n_neighbors, 1)))[..., 0]
     weights /= weights.sum(axis=1, keepdims=True)
-    places = np.repeat(np.arange(n_samples), n_neighbors)
-    return sparse.csr_matrix((weights.ravel(), (places, near.ravel())), shape=(n_samples, n_samples))
+    rows = np.repeat(np.arange(n_samples), n_neighbors)
+    return sparse.csr_matrix((weights.ravel(), (rows, near.ravel())), shape=(n_samples, n_samples))

@@ -44,7 +44,7 @@ from skldl.utils.parameters import (
 from skldl.utils.typing import FloatArray, IntArray
 
 N_FOLDS = 5
-LEAST_WEIGHT = 0.01
+MIN_WEIGHT = 0.01
 TRIAL_ROWS = 400
 BOOSTING_ROWS, BOOSTING_FEATURES, BOOSTING_CELLS = 150, 50, 3_000_000
 MANY_ROWS, MANY_CELLS = 20_000, 200_000
@@ -62,7 +62,7 @@ def _linear(rows: TrainingRows, seed: int) -> list[Member]:
 
 
 def _kernels(rows: TrainingRows, seed: int) -> list[Member]:
-    """Kernel ridge on the degrees and on their log-ratios, from shared decompositions."""
+    """Kernel ridge on the degrees and on their log-ratios, from the same decompositions."""
     started = time.perf_counter()
     model = KernelRidgeLDL(random_state=seed)
     fitted = fit_each_target(model, rows.X, rows.D, rows.sample_weight, groups=rows.groups)
@@ -102,7 +102,7 @@ def _boosting_is_idle(rows: TrainingRows) -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How `AutoLDL` makes a member, or two members that share work.
+    """How `AutoLDL` makes a member, or two members with common computations.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def _seconds(text: Any) -> float:
-    """Seconds from a text such as "90s" or "10min"; 0 if it is none."""
+    """Seconds from a text such as "90s" or "10min"; 0 if it is not such a text."""
     pattern = rf"\s*(\d+(?:\.\d*)?)\s*({'|'.join(_UNITS)})?\s*"
     match = re.fullmatch(pattern, text) if isinstance(text, str) else None
     return float(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
@@ -172,8 +172,8 @@ class AutoLDL(PooledLDL):
     random_state : int, RandomState instance or None, default=None
         Seed of folds and members.
     least_gain : float, default=0.0
-        Keep the best member alone if the pool lowers its divergence on held-out rows by less than this share: a single
-        model is easier to explain. ``skldl fit`` uses 0.01.
+        Keep the best member alone if the pool lowers its divergence on held-out rows by less than this fraction: a
+        single model is easier to explain. ``skldl fit`` uses 0.01.
     verbose : bool or callable, default=None
         Whether to print to standard error which member is being fitted; a function is called with the message
         instead. None does so on a terminal only.
@@ -190,7 +190,7 @@ class AutoLDL(PooledLDL):
     pool_score_ : float
         Mean Kullback-Leibler divergence on rows held out, with pool weights fitted without the row's fold. It is
         slightly too low for new rows: the settings of the members, and the choice between the pool and its best
-        member, have seen the row. `skldl.tabular.fit_table` gives a nested estimate for small tables.
+        member, have seen the row. `skldl.tabular.fit_table` makes a nested estimate for small tables.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)
         The predictions that it is computed from; NaN in rows that a member on very many rows did not predict.
     held_out_losses_ : dict
@@ -233,7 +233,7 @@ class AutoLDL(PooledLDL):
         "budget": BUDGET,
         "members": NONE | sequence_of(MEMBER),
         "random_state": RANDOM_STATE,
-        "least_gain": number(at_least=0, below=1, hint="it is a share"),
+        "least_gain": number(at_least=0, below=1, hint="it is a fraction"),
         "verbose": NONE | BOOLEAN | CALLABLE,
     }
 
@@ -259,13 +259,13 @@ class AutoLDL(PooledLDL):
         rows = TrainingRows.split(X, D, sample_weight, groups, n_folds=N_FOLDS, seed=seed)
         fitted: list[Member] = []
         notes: dict[str, str] = {}
-        for place, (name, recipe) in enumerate(recipes.items()):
+        for position, (name, recipe) in enumerate(recipes.items()):
             reason = recipe.idle(rows)
             try:
                 if not reason and budget is not None and fitted:
                     reason = _does_not_fit(recipe, rows, budget - (time.perf_counter() - started), seed)
                 if not reason:
-                    self._say(f"fitting {name} ({place + 1} of {len(recipes)})")
+                    self._say(f"fitting {name} ({position + 1} of {len(recipes)})")
                     fitted += recipe.fit(rows, seed)
             except ValueError as error:  # an error of the member on these data; errors of the machine end the fit
                 reason = f"failed: {error}"
@@ -378,7 +378,7 @@ def _pool_of(
     """
     members = list(fitted)
     pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)
-    heavy = [member for member, weight in zip(members, pool.weights, strict=True) if weight >= LEAST_WEIGHT]
+    heavy = [member for member, weight in zip(members, pool.weights, strict=True) if weight >= MIN_WEIGHT]
     if 0 < len(heavy) < len(members):
         members = heavy
         pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)

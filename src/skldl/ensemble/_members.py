@@ -17,7 +17,7 @@ from skldl.metrics import kullback_leibler
 from skldl.metrics._measure import without_rounding
 from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
-from skldl.utils.mean_mixture import MEAN_FRACTIONS as SMALLEST_SHARES
+from skldl.utils.mean_mixture import MEAN_FRACTIONS as LARGER_FRACTIONS
 from skldl.utils.mean_mixture import best_fraction, mean_distribution, means_without, mix
 from skldl.utils.typing import FloatArray, IntArray
 
@@ -26,7 +26,7 @@ KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_"
 BLOCK_CELLS = 2**21
 """Maximum number of predicted values of all members in memory: 16 MiB."""
 MAX_POOL_ROWS = 100_000
-MEAN_SHARES = (1e-4, *SMALLEST_SHARES)
+MEAN_FRACTIONS = (1e-4, *LARGER_FRACTIONS)
 """Positive, so that a pool does not exclude a label that its members have not seen."""
 
 
@@ -88,7 +88,7 @@ class Member:
     mean_share : float
         Share of the mean distribution mixed into its predictions.
     held_out : ndarray of shape (n_samples, n_labels)
-        Held-out predictions, with that share.
+        Held-out predictions, with that fraction of the mean.
     divergence : float
         Mean Kullback-Leibler divergence of these.
     seconds : float
@@ -166,7 +166,7 @@ def fit_rows(
 
 
 def judge_member(name: str, fitted: Any, predictions: FloatArray, rows: TrainingRows, seconds: float) -> Member:
-    """Choose the share of the mean distribution in a member's predictions, and judge it by its held-out rows.
+    """Choose the fraction of the mean distribution in a member's predictions, and evaluate it on its held-out rows.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def judge_member(name: str, fitted: Any, predictions: FloatArray, rows: Training
     means = means_without(rows.D, rows.sample_weight, rows.groups)
     known = np.flatnonzero(np.isfinite(predictions[:, 0]))
     divergence, mean_share = best_fraction(
-        rows.D[known], predictions[known], means[known], rows_of(rows.sample_weight, known), MEAN_SHARES
+        rows.D[known], predictions[known], means[known], rows_of(rows.sample_weight, known), MEAN_FRACTIONS
     )
     held_out = mix(predictions, means, mean_share)
     return Member(name, fitted, mean_share, held_out, float(without_rounding(divergence)), seconds)
@@ -276,11 +276,11 @@ class PooledLDL(GroupedLDL):
 
     def _member_predictions(self, X: Any) -> FloatArray:
         predictions = np.empty((len(self.members_), X.shape[0], self.n_labels_))
-        for place, (member, mean_share) in enumerate(zip(self.members_, self.mean_shares_, strict=True)):
-            if self.member_weights_[place] > 0:
-                predictions[place] = mix(np.asarray(member.predict(X)), self.mean_distribution_, mean_share)
+        for index, (member, mean_share) in enumerate(zip(self.members_, self.mean_shares_, strict=True)):
+            if self.member_weights_[index] > 0:
+                predictions[index] = mix(np.asarray(member.predict(X)), self.mean_distribution_, mean_share)
             else:
-                predictions[place] = self.mean_distribution_  # without weight it takes no part
+                predictions[index] = self.mean_distribution_  # without weight it takes no part
         return predictions
 
 

@@ -95,46 +95,46 @@ def fit_pool(
         The pool.
     """
     n_members, n_samples, n_labels = members.shape
-    share = row_weights(n_samples, sample_weight)
+    mass = row_weights(n_samples, sample_weight)
     equal = np.full(n_members, 1.0 / n_members)
     if kind == "linear":
         bounds = Bounds(np.zeros(n_members), np.inf)
         found = minimize(
-            linear_loss, equal, (members, D, share), "L-BFGS-B", jac=True, bounds=bounds, options=_SOLVER_OPTIONS
+            linear_loss, equal, (members, D, mass), "L-BFGS-B", jac=True, bounds=bounds, options=_SOLVER_OPTIONS
         )
         return Pool(kind, found.x / found.x.sum(), np.zeros(n_labels))
     logs = np.log(np.maximum(members, FLOOR))
-    strength = penalty * mean_divergence(D, share) / n_samples
+    strength = penalty * mean_divergence(D, mass) / n_samples
     start = np.concatenate([equal, np.zeros(n_labels)])
     bounds = Bounds(np.concatenate([np.zeros(n_members), np.full(n_labels, -np.inf)]), np.inf)
     found = minimize(
-        log_linear_loss, start, (logs, D, share, strength), "L-BFGS-B", jac=True, bounds=bounds, options=_SOLVER_OPTIONS
+        log_linear_loss, start, (logs, D, mass, strength), "L-BFGS-B", jac=True, bounds=bounds, options=_SOLVER_OPTIONS
     )
     return Pool(kind, found.x[:n_members], found.x[n_members:])
 
 
-def mean_divergence(D: FloatArray, share: FloatArray) -> float:
-    """Mean Kullback-Leibler divergence of the rows from their mean; ``share`` holds weights that sum to one."""
-    return float(share @ rel_entr(D, share @ D).sum(axis=1))
+def mean_divergence(D: FloatArray, mass: FloatArray) -> float:
+    """Mean Kullback-Leibler divergence of the rows from their mean; ``mass`` holds row weights that sum to one."""
+    return float(mass @ rel_entr(D, mass @ D).sum(axis=1))
 
 
 def log_linear_loss(
-    coefficients: FloatArray, logs: FloatArray, D: FloatArray, share: FloatArray, strength: float
+    coefficients: FloatArray, logs: FloatArray, D: FloatArray, mass: FloatArray, strength: float
 ) -> tuple[float, FloatArray]:
     """Penalised cross-entropy of the log-linear pool, and its gradient in the weights and offsets."""
     n_members = len(logs)
     weights, offset = coefficients[:n_members], coefficients[n_members:]
     log_p = log_softmax(np.tensordot(weights, logs, axes=1) + offset, axis=1)
-    residual = share[:, None] * (np.exp(log_p) - D)
+    residual = mass[:, None] * (np.exp(log_p) - D)
     gradient = np.concatenate([[np.vdot(residual, log) for log in logs], residual.sum(axis=0)])
     distance = coefficients - np.concatenate([np.full(n_members, 1.0 / n_members), np.zeros(len(offset))])
-    loss = -float(share @ (D * log_p).sum(axis=1)) + strength * float(distance @ distance)
+    loss = -float(mass @ (D * log_p).sum(axis=1)) + strength * float(distance @ distance)
     return loss, gradient + 2.0 * strength * distance
 
 
-def linear_loss(weights: FloatArray, members: FloatArray, D: FloatArray, share: FloatArray) -> tuple[float, FloatArray]:
+def linear_loss(weights: FloatArray, members: FloatArray, D: FloatArray, mass: FloatArray) -> tuple[float, FloatArray]:
     """Cross-entropy of the linear pool plus the sum of the weights, and its gradient."""
     pooled = np.maximum(np.tensordot(weights, members, axes=1), FLOOR)
-    ratio = share[:, None] * D / pooled
-    loss = -float(share @ (D * np.log(pooled)).sum(axis=1)) + float(weights.sum())
+    ratio = mass[:, None] * D / pooled
+    loss = -float(mass @ (D * np.log(pooled)).sum(axis=1)) + float(weights.sum())
     return loss, 1.0 - np.array([np.vdot(ratio, predicted) for predicted in members])

@@ -29,7 +29,7 @@ class StackingLDL(PooledLDL):
 
     Each member predicts the training rows that it did not learn from: by leave-one-out or out-of-bag predictions where
     it keeps them (`KernelRidgeLDL`, `AAKNNCV`, `RandomForestLDL`, `GradientBoostingLDL`), else by cross-validation. A
-    small share of the mean distribution is mixed into each member's predictions, chosen on these rows, so that no
+    small fraction of the mean distribution is mixed into each member's predictions, chosen on these rows, so that no
     prediction is zero. Then the weights of the pool [2]_ are fitted on them [1]_:
 
     .. math:: p(x) \propto \exp\Big(\sum_k w_k \ln p_k(x) + b\Big), \quad w_k \ge 0.

@@ -30,7 +30,7 @@ def complete(X: Any, D: Any, estimator: Any = None, *, sample_weight: Any = None
     -------
     ndarray or DataFrame of shape (n_samples, n_labels)
         Rows that sum to one. With true degrees the observed cells stay as they are; with renormalised ones their
-        ratios do. A pandas DataFrame gives a DataFrame.
+        ratios do. A DataFrame if D is a pandas DataFrame.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, POSITIVE, integer,
 from skldl.utils.typing import FloatArray
 
 RANK_CUT = 1e-10
-SHARES = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which prox predicts nothing
+FRACTIONS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which prox predicts nothing
 RIDGES = (0.0, 1.0, 10.0)
 SELECTION_TOL = 1e-3
 
@@ -151,7 +151,9 @@ class IncomLDL(ProjectedLinearLDL):
         """
         ridges = RIDGES if self.ridge is None else (float(self.ridge),)
         largest = [LowRank(problem, self.rho, ridge).largest_alpha() for ridge in ridges]
-        settings = [(one * share, ridge) for one, ridge in zip(largest, ridges, strict=True) for share in SHARES]
+        settings = [
+            (one * fraction, ridge) for one, ridge in zip(largest, ridges, strict=True) for fraction in FRACTIONS
+        ]
 
         def path(part: LinearProblem) -> Iterator[FloatArray]:
             for ridge in ridges:
@@ -189,7 +191,7 @@ class LowRank:
         self.dual = np.zeros_like(problem.D)
 
     def weights(self) -> FloatArray:
-        """W of shape (1 + n_features, n_labels), the shortest that gives V."""
+        """W of shape (1 + n_features, n_labels), the one of smallest norm with these coordinates V."""
         return np.asarray(self.right.T @ (self.V / self.values[:, None]))
 
     def largest_alpha(self) -> float:

@@ -63,7 +63,7 @@ class LinearProblem:
     weight : ndarray of shape (n_samples,)
         Row weights that sum to one.
     mean, scale : ndarray of shape (n_features,)
-        What features are centred by and multiplied with.
+        Offset that is subtracted from the features, and factor that they are multiplied by.
     """
 
     X: FloatArray
@@ -134,12 +134,12 @@ def least_error(problem: LinearProblem, n_folds: int, path: Callable[[LinearProb
         return 0
     errors: list[float] = []
     for train, test in pairs_of(shuffled_folds(n_samples, n_folds, None, np.random.RandomState(0))):
-        held_out, share = problem.take(test), problem.weight[test].sum()
-        for place, W in enumerate(path(problem.take(train))):
+        held_out, mass = problem.take(test), problem.weight[test].sum()
+        for index, W in enumerate(path(problem.take(train))):
             miss = (project(held_out.X @ W) - held_out.D) * held_out.observed
-            if place == len(errors):
+            if index == len(errors):
                 errors.append(0.0)
-            errors[place] += share * float(held_out.weight @ (miss**2).sum(axis=1))
+            errors[index] += mass * float(held_out.weight @ (miss**2).sum(axis=1))
     return int(np.argmin(errors))
 
 

@@ -2,7 +2,8 @@ r"""``alpha="auto"``: the penalty by generalised cross-validation of the model l
 
 Near the mean distribution p̄ the cross-entropy of label j is a weighted least squares problem with the response
 z_ij = (d_ij − p̄_j)/p̄_j and the curvature p̄_j. With eigenvalues g_k of G = Xᵀ diag(ω) X, eigenvectors v_k and moments
-b_kj = Σ_i ω_i v_kᵀx_i z_ij the solution keeps the share h_kj = p̄_j g_k / (p̄_j g_k + alpha) of each direction, so that
+b_kj = Σ_i ω_i v_kᵀx_i z_ij the solution keeps the fraction h_kj = p̄_j g_k / (p̄_j g_k + alpha) of each direction, so
+that
 
     RSS_j = Σ_i ω_i z_ij² − Σ_k (2 h_kj − h_kj²) b_kj² / g_k,        df_j = Σ_k h_kj,
     GCV(alpha) = Σ_j p̄_j RSS_j / (1 − df_j/n)²
@@ -27,8 +28,8 @@ from skldl.utils.typing import FloatArray
 
 ALPHA = one_of("auto") | NOT_NEGATIVE
 CANDIDATES = np.logspace(-10, 2, 25)  # in units of the mean eigenvalue
-LARGEST_SHARE = 0.5  # of the rows that may go into degrees of freedom: near 1 the criterion is 0/0
-BLOCK_CELLS = 1 << 18
+MAX_FREEDOM = 0.5  # degrees of freedom as a fraction of the rows: near 1 the criterion is 0/0
+BLOCK_CELLS = 1 << 18  # numbers in a temporary array (2 MiB): stays in the cache
 KEY_FACTORS = (0.6180339887, 0.4142135624, 0.7320508076)  # of the second to fourth label in the key of a row
 WITHOUT_EIGENVALUES = 0.1  # in units of the mean square of the columns
 
@@ -112,18 +113,18 @@ def generalised_cross_validation(
         kept = curved / (curved + alphas[:, None, None])
         freedom = kept.sum(axis=1) / n_rows
         rest = np.maximum(squares - np.einsum("kj,akj->aj", explained, (2.0 - kept) * kept), 0.0)
-        scores = np.where(freedom.max(axis=1) <= LARGEST_SHARE, (rest / (1.0 - freedom) ** 2) @ curvature, np.inf)
-        place = scores.argmin()
-        if scores[place] < least:
-            best, least = float(alphas[place]), float(scores[place])
+        scores = np.where(freedom.max(axis=1) <= MAX_FREEDOM, (rest / (1.0 - freedom) ** 2) @ curvature, np.inf)
+        index = scores.argmin()
+        if scores[index] < least:
+            best, least = float(alphas[index]), float(scores[index])
     return best
 
 
 def count_different_rows(X: Any, D: FloatArray) -> int:
     """Number of rows of (X, D) that differ: a copy counts as weight, and adds no information about new rows.
 
-    The first label, or one number made of the first four, tells most rows apart; only those that share it are compared
-    whole.
+    The first label, or one number made of the first four, differs between most rows; only rows that agree in it are
+    compared whole.
     """
     key = D[:, 0].copy()
     if not len(_repeated(key)):
@@ -133,8 +134,8 @@ def count_different_rows(X: Any, D: FloatArray) -> int:
     repeated = _repeated(key)
     if not len(repeated):
         return len(D)
-    shared = np.flatnonzero(np.isin(key, repeated))
-    return len(D) - len(shared) + _count_by_hash(X[shared], D[shared])
+    rows = np.flatnonzero(np.isin(key, repeated))
+    return len(D) - len(rows) + _count_by_hash(X[rows], D[rows])
 
 
 def _repeated(key: FloatArray) -> FloatArray:
@@ -144,7 +145,7 @@ def _repeated(key: FloatArray) -> FloatArray:
 
 
 def _count_by_hash(X: Any, D: FloatArray) -> int:
-    """The same by a hash of the bytes of each row, in which equal numbers are made to look equal; X may be changed."""
+    """Count by a hash of the bytes of each row, after equal numbers are given equal bytes; X may be changed."""
     if sparse.issparse(X):
         X.eliminate_zeros()
         ends = zip(X.indptr[:-1], X.indptr[1:], D + 0.0, strict=True)  # + 0.0: no zero with a sign

@@ -18,14 +18,14 @@ from scipy import special
 from sklearn.utils.validation import check_is_fitted
 
 from skldl.losses._automatic_alpha import ridge_penalty
-from skldl.losses._linear_softmax import SMALLEST_SHARE, LinearFit, LinearSoftmaxLDL, TrainingSet
+from skldl.losses._linear_softmax import MIN_MEAN_DEGREE, LinearFit, LinearSoftmaxLDL, TrainingSet
 from skldl.simplex import smooth_zeros
 from skldl.utils.parameters import NOT_NEGATIVE, number, one_of
 from skldl.utils.solvers import minimise
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_features
 
-LARGEST_CONCENTRATION = 1e12
+MAX_CONCENTRATION = 1e12  # beyond it slopes, about 1/a, are below the rounding error
 
 RowLossOfConcentrations = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -63,7 +63,7 @@ class DirichletLDL(LinearSoftmaxLDL):
         + \frac{\mathtt{alpha}}{2} \lVert W \rVert^2.
 
     With ``loss="likelihood"`` the first term is minus the log density of :math:`d_i` under :math:`\mathrm{Dir}(a_i)`.
-    ``predict`` gives the mean :math:`a / a_0` of the Dirichlet distribution, `predict_precision` its precision
+    ``predict`` returns the mean :math:`a / a_0` of the Dirichlet distribution, `predict_precision` its precision
     :math:`a_0 = \sum_j a_j`: the variance of degree j is :math:`m_j (1 - m_j) / (a_0 + 1)` for mean m.
 
     Parameters
@@ -79,7 +79,7 @@ class DirichletLDL(LinearSoftmaxLDL):
         Weight of the divergence from the uniform Dirichlet distribution; the precision under the expected divergence
         is about its inverse.
     floor : float, default=1e-4
-        Share of the uniform distribution that the likelihood mixes into the true rows, whose zeros would make it
+        Fraction of the uniform distribution that the likelihood mixes into the true rows, whose zeros would make it
         infinite.
     fit_intercept : bool, default=True
         Whether to learn one free score for each label. Here a common shift of the scores changes the precision.
@@ -242,16 +242,16 @@ def linearised(
 ) -> tuple[FloatArray, FloatArray]:
     """Curvature of the mean loss in each score, and the changes of the scores that each row asks for.
 
-    The terms that all labels share are left out, as in `skldl.losses._automatic_alpha`.
+    Terms common to all labels are left out, as in `skldl.losses._automatic_alpha`.
     """
     a, slope = concentrations(scores), special.expit(scores)
     of_rows = row_loss(np.broadcast_to(a, D.shape), D)[1] * slope
     trigamma, tetragamma = special.polygamma(1, a), special.polygamma(2, a)
-    curvature = trigamma if row_loss is negative_log_density else -np.maximum(weight @ D, SMALLEST_SHARE) * tetragamma
+    curvature = trigamma if row_loss is negative_log_density else -np.maximum(weight @ D, MIN_MEAN_DEGREE) * tetragamma
     curvature = (curvature + prior_weight * (trigamma + (a - 1.0) * tetragamma)) * slope**2
     return curvature, (weight @ of_rows - of_rows) / curvature
 
 
 def concentrations(scores: FloatArray) -> FloatArray:
     """1 + softplus(scores), without overflow."""
-    return np.asarray(np.minimum(1.0 + np.logaddexp(0.0, scores), LARGEST_CONCENTRATION))
+    return np.asarray(np.minimum(1.0 + np.logaddexp(0.0, scores), MAX_CONCENTRATION))

@@ -34,12 +34,12 @@ Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
 
 FIRST_PHASE_TOL = 1e-4
 FIRST_PHASE_STEPS = 50
-SMALLEST_SHARE = 1e-11  # of a label in the mean prediction that the coordinates are made for
+MIN_MEAN_DEGREE = 1e-11  # of a label in the mean prediction that the coordinates are scaled for
 
 
 @dataclass
 class TrainingSet:
-    """Checked data, and what fits with different hyper-parameters share: factorisations, clusters, neighbours.
+    """Checked data, with a cache for fits with other hyper-parameters: factorisations, clusters, neighbours.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class TrainingSet:
     _kept: dict[Any, Any] = field(default_factory=dict)
 
     def shared(self, key: Any, compute: Callable[[], Any]) -> Any:
-        """Return what ``compute`` gives, computed once for each key."""
+        """The result of ``compute``, which is called once for each key."""
         if key not in self._kept:
             self._kept[key] = compute()
         return self._kept[key]
@@ -182,7 +182,7 @@ def fit_linear(
     def run(
         origin: FloatArray, function: ScoreObjective, extra: Penalty | None, steps: int, largest: float, lower: float
     ) -> tuple[FloatArray, Minimum]:
-        labels = np.maximum(weight @ softmax(scores(origin)), SMALLEST_SHARE)
+        labels = np.maximum(weight @ softmax(scores(origin)), MIN_MEAN_DEGREE)
         whitening: Whitening = factorisation.whitening(float(strengths.max(initial=0.0)), labels)
 
         def evaluate(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -195,7 +195,7 @@ def fit_linear(
     if start is None:
         start = np.zeros((n_columns + has_intercept, n_labels))
         if has_intercept:
-            start[-1] = np.log(np.maximum(weight @ D, SMALLEST_SHARE))
+            start[-1] = np.log(np.maximum(weight @ D, MIN_MEAN_DEGREE))
             start[-1] -= start[-1].mean()
         start, _ = run(start, cross_entropy(D, weight), None, FIRST_PHASE_STEPS, FIRST_PHASE_TOL, -np.inf)
     parameters, found = run(start, objective, penalty, max_iter, tol, lower_bound)

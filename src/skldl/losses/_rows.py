@@ -30,7 +30,7 @@ from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray
 
 SMOOTHING = 1e-3
-SMALLEST_VARIANCE = 1e-6  # of a predicted distribution over its positions, in the concentrated penalty
+MIN_VARIANCE = 1e-6  # added to the variance of a prediction over its positions: a one-hot prediction has none
 
 
 class RowLoss(Protocol):
@@ -118,8 +118,8 @@ def cumulative_absolute(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, F
 def quadratic_form(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
     """QFD², (p − d)ᵀ A (p − d) with A_jk = 1 − |j − k| / (c − 1)."""
     p = np.exp(log_p)
-    places = np.arange(d.shape[1])
-    A = 1.0 - np.abs(places[:, None] - places) / (d.shape[1] - 1)
+    positions = np.arange(d.shape[1])
+    A = 1.0 - np.abs(positions[:, None] - positions) / (d.shape[1] - 1)
     turned = (p - d) @ A
     return np.einsum("ij,ij->i", p - d, turned), through_softmax(p, 2.0 * turned)
 
@@ -138,15 +138,15 @@ def cumulative_jensen_shannon(log_p: FloatArray, d: FloatArray) -> tuple[FloatAr
 
 
 def expectation(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """|E_p[y] − E_d[y]| over the places y = 0, 1, …, c − 1: the second term of DLDL-v2."""
+    """|E_p[y] − E_d[y]| over the positions y = 0, 1, …, c − 1: the second term of DLDL-v2."""
     p = np.exp(log_p)
-    places = np.arange(d.shape[1], dtype=np.float64)
-    value, slope = smooth_absolute((p - d) @ places)
-    return value, through_softmax(p, slope[:, None] * places)
+    positions = np.arange(d.shape[1], dtype=np.float64)
+    value, slope = smooth_absolute((p - d) @ positions)
+    return value, through_softmax(p, slope[:, None] * positions)
 
 
 def unimodal(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Σ_j max(0, −(p_j − p_{j+1}) sgn(j − y)) with y the place of the largest true degree: rises to y, falls after."""
+    """Σ_j max(0, −(p_j − p_{j+1}) sgn(j − y)) with y the position of the top true degree."""
     p = np.exp(log_p)
     sign = np.sign(np.arange(d.shape[1] - 1) - d.argmax(axis=1)[:, None])
     values, slope = smooth_hinge(-(p[:, :-1] - p[:, 1:]) * sign)
@@ -161,13 +161,13 @@ def unimodal(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
 def concentrated(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
     """½ ln v + (µ − y)² / 2v with mean µ and variance v of the prediction and the mean y of the truth."""
     p = np.exp(log_p)
-    places = np.arange(d.shape[1], dtype=np.float64)
-    mean = p @ places
-    deviation = places - mean[:, None]
-    variance = np.einsum("ij,ij->i", p, deviation**2) + SMALLEST_VARIANCE
-    error = mean - d @ places
+    positions = np.arange(d.shape[1], dtype=np.float64)
+    mean = p @ positions
+    deviation = positions - mean[:, None]
+    variance = np.einsum("ij,ij->i", p, deviation**2) + MIN_VARIANCE
+    error = mean - d @ positions
     of_variance = 0.5 / variance - 0.5 * (error / variance) ** 2
-    slope = of_variance[:, None] * deviation**2 + (error / variance)[:, None] * places
+    slope = of_variance[:, None] * deviation**2 + (error / variance)[:, None] * positions
     return 0.5 * np.log(variance) + 0.5 * error**2 / variance, through_softmax(p, slope)
 
 
@@ -215,7 +215,7 @@ DEVICE_LOSSES = ("kullback_leibler", "squared_error")
 
 
 def check_device_loss(loss: Any) -> None:
-    """Refuse losses by name that compute with NumPy alone."""
+    """Raise an error for a loss, given by name, that computes with NumPy alone."""
     names = [loss] if isinstance(loss, str) else list(loss) if isinstance(loss, Mapping) else []
     for name in names:
         if name not in DEVICE_LOSSES:

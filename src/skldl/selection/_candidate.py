@@ -36,8 +36,8 @@ class Candidate:
         For each hyper-parameter that selection chooses, the values to try. In a tie the earlier value wins, so that
         the simpler value should come first.
     path : str
-        Name of the hyper-parameter of the grid whose values share work in one call of ``predict_path``; empty if
-        every setting is fitted by itself.
+        Name of the hyper-parameter of the grid whose values are computed together in one call of ``predict_path``;
+        empty if every setting is fitted by itself.
     refine : str
         Name of a hyper-parameter of the grid with positive numbers. When all values are tried, the search also tries
         values between the best one and its neighbours, and beyond it if it is the largest or smallest.

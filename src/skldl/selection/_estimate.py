@@ -99,9 +99,9 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
         )
     losses, choices = [], []
     for own in everything:
-        trials, place = result.best([pair for pair in everything if pair != own])
-        losses.append(trials.rows[own][place])
-        choices.append((trials.candidate.name, trials.settings[place]))
+        trials, index = result.best([pair for pair in everything if pair != own])
+        losses.append(trials.rows[own][index])
+        choices.append((trials.candidate.name, trials.settings[index]))
     rows = np.concatenate([validation for _, validation in result.pairs])
     chosen, other = (
         measure.loss(np.concatenate(table), dataset.n_labels) for table in (losses, [row[0] for row in reference.rows])

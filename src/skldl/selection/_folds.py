@@ -17,7 +17,7 @@ def derive_seed(*parts: object) -> int:
     Parameters
     ----------
     *parts : object
-        What identifies the task; their ``repr`` is hashed.
+        Identifies the task; their ``repr`` is hashed.
 
     Returns
     -------
@@ -45,12 +45,12 @@ def assign_folds(
     n_folds : int
         Number of folds.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling, or where it is drawn from; None keeps the order of the file. ``RandomState(0)`` gives the
+        Seed of the shuffling, or where it is drawn from; None keeps the order of the file. ``RandomState(0)`` makes the
         folds of scikit-learn's ``KFold(n_folds, shuffle=True, random_state=0)``.
     groups : array-like of shape (n_samples,), default=None
         Rows of one group come into the same fold.
     name : str
-        What the error message calls the data.
+        Name of the data in the error message.
 
     Returns
     -------
@@ -117,22 +117,22 @@ def pairs_of(fold_of: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 def hold_out(
-    n_samples: int, share: float, *, random_state: int, groups: Any = None, name: str = "the data"
+    n_samples: int, fraction: float, *, random_state: int, groups: Any = None, name: str = "the data"
 ) -> tuple[IntArray, IntArray]:
-    """Hold out a random share of the rows, at least one and not all.
+    """Hold out a random fraction of the rows, at least one and not all.
 
     Parameters
     ----------
     n_samples : int
         Number of rows.
-    share : float
+    fraction : float
         Share to keep back.
     random_state : int
         Seed of the draw.
     groups : array-like of shape (n_samples,), default=None
-        Rows of one group stay on one side; then the share is a share of the groups.
+        Rows of one group stay on one side; then the fraction is a fraction of the groups.
     name : str
-        What the error message calls the data.
+        Name of the data in the error message.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def hold_out(
     units, what = (n_samples, "row") if groups is None else (len(np.unique(groups)), "group")
     if units < 2:
         raise StudyError(f"{name} has only one {what}: nothing can be kept back.")
-    cut = min(max(1, round(units * share)), units - 1)
+    cut = min(max(1, round(units * fraction)), units - 1)
     if groups is not None:
         splitter = GroupShuffleSplit(1, test_size=cut, random_state=random_state)
         rest, held = next(splitter.split(np.empty(n_samples), groups=groups))

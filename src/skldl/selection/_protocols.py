@@ -89,7 +89,7 @@ def rounds_of(dataset: Dataset, layout: Layout, repeat: int = 0) -> list[Round]:
     ----------
     dataset : Dataset
         The data. A fixed test set overrides the protocol: one round, settings chosen on a random fifth. Given splits
-        take the place of the folds, or of the random fifth that ``holdout`` tests.
+        replace the folds, or of the random fifth that ``holdout`` tests.
     layout : Layout
         Protocol, folds, order and seed.
     repeat : int, default=0

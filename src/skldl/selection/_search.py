@@ -1,8 +1,8 @@
 """The search over candidates and their settings, which all commands and studies use.
 
 For each pair of rows to fit on and rows to validate on, every setting of every candidate is fitted and predicts the
-validation rows; values of a path share one call of ``predict_path``. The value of a setting is the mean over the pairs
-of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
+validation rows; values of a path are computed in one call of ``predict_path``. The value of a setting is the mean over the
+pairs of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
 
 **What goes wrong.** A setting whose estimator raises is out, and its failure is kept with the reason. Faults of the
 machine (no memory, on a GPU either, no disk, a worker that crashed) are no property of a setting: they end the search,
@@ -30,7 +30,7 @@ from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_weights
 
 MACHINE_FAULTS = (MemoryError, OSError, BrokenExecutor)
-MOST_REFINEMENTS = 3
+MAX_REFINEMENTS = 3  # further rounds after the first are made only while the best value is an end of the grid
 
 
 def is_machine_fault(error: BaseException) -> bool:
@@ -62,7 +62,7 @@ def search(
     dataset : Dataset
         The data.
     candidates : sequence of Candidate
-        What to choose from.
+        The candidates to choose from.
     pairs : sequence of (ndarray of int, ndarray of int)
         Rows to fit on and rows to validate on; `skldl.selection.pairs_of` makes them from folds.
     criterion : str, default="kullback_leibler"
@@ -87,29 +87,29 @@ def search(
     >>> x = np.linspace(0.1, 0.9, 30)
     >>> dataset = Dataset("line", x[:, None], np.column_stack([x, 1 - x]))
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (15, 3)}, path="n_neighbors")]
-    >>> trials, place = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, random_state=0)))).best()
-    >>> trials.settings[place]
+    >>> trials, index = search(dataset, candidates, list(pairs_of(assign_folds(30, 3, random_state=0)))).best()
+    >>> trials.settings[index]
     {'n_neighbors': 3}
     """
     pairs = tuple(pairs)
     engine = _Engine(dataset, pairs, criterion, random_state, encoder, on_progress)
     found = engine.run([(candidate, candidate.settings) for candidate in candidates])
-    refinable = {place: found[place] for place, candidate in enumerate(candidates) if candidate.refine}
-    for _ in range(MOST_REFINEMENTS):
-        more = {place: _between(trials) for place, trials in refinable.items()}
-        refinable = {place: trials for place, trials in refinable.items() if more[place]}
+    refinable = {index: found[index] for index, candidate in enumerate(candidates) if candidate.refine}
+    for _ in range(MAX_REFINEMENTS):
+        more = {index: _between(trials) for index, trials in refinable.items()}
+        refinable = {index: trials for index, trials in refinable.items() if more[index]}
         if not refinable:
             break
-        again = engine.run([(trials.candidate, more[place]) for place, trials in refinable.items()])
-        for place, extra in zip(list(refinable), again, strict=True):
-            found[place] = refinable[place] = _joined(found[place], extra)
-        refinable = {place: trials for place, trials in refinable.items() if _at_an_end(trials)}
+        again = engine.run([(trials.candidate, more[index]) for index, trials in refinable.items()])
+        for index, extra in zip(list(refinable), again, strict=True):
+            found[index] = refinable[index] = _joined(found[index], extra)
+        refinable = {index: trials for index, trials in refinable.items() if _at_an_end(trials)}
     return SearchResult(tuple(found), pairs, criterion)
 
 
 @dataclass(frozen=True, eq=False)
 class _Engine:
-    """What all trials of one search share."""
+    """Data and options common to all trials of one search."""
 
     dataset: Dataset
     pairs: tuple[Pair, ...]
@@ -128,11 +128,11 @@ class _Engine:
             truth = self.dataset.target[validation_rows]
             weight = check_weights(rows_of(self.dataset.sample_weight, validation_rows), len(truth))
             features = self._features(fit_rows, validation_rows)
-            for place, (candidate, settings) in enumerate(work):
+            for index, (candidate, settings) in enumerate(work):
                 if self.on_progress is not None:
                     self.on_progress(f"fold {number} of {len(self.pairs)}: {candidate.name}")
                 losses = np.full((len(settings), len(truth)), np.nan)
-                predictions = self._predictions(candidate, settings, fit_rows, features, failures[place])
+                predictions = self._predictions(candidate, settings, fit_rows, features, failures[index])
                 for row, predicted in enumerate(predictions):
                     if predicted is None:
                         continue
@@ -141,9 +141,9 @@ class _Engine:
                     except Exception as error:  # what it predicts are no distributions
                         if is_machine_fault(error):
                             raise
-                        failures[place].append(_failure(candidate, settings[row], error))
-                rows[place].append(losses)
-                values[place].append([mean(line, weight) for line in losses])
+                        failures[index].append(_failure(candidate, settings[row], error))
+                rows[index].append(losses)
+                values[index].append([mean(line, weight) for line in losses])
         higher = measure.higher_is_better
         return [
             Trials(candidate, tuple(settings), rows[i], np.array(values[i], dtype=np.float64), failures[i], higher)
@@ -171,13 +171,13 @@ class _Engine:
         features: tuple[Any, Any],
         failures: list[Failure],
     ) -> Iterator[Any]:
-        """What each setting predicts for the validation rows; None where it failed."""
+        """Predictions of each setting for the validation rows; None where it failed."""
         D, weight = self.dataset.target[fit_rows], rows_of(self.dataset.sample_weight, fit_rows)
         groups = rows_of(self.dataset.groups, fit_rows)
         for piece in _pieces(candidate, settings):
-            shared = self._along_path(candidate, piece, features, D, weight, failures) if candidate.path else []
-            yield from shared
-            for setting in piece[len(shared) :]:
+            along = self._along_path(candidate, piece, features, D, weight, failures) if candidate.path else []
+            yield from along
+            for setting in piece[len(along) :]:
                 try:
                     model = candidate.make(setting, self.random_state)
                     learn, new = self._as_needed(model, features)
@@ -207,7 +207,7 @@ class _Engine:
         found: list[Any] = []
         try:
             model = candidate.make(settings[0], self.random_state)
-            if not hasattr(model, "predict_path"):  # an estimator that cannot share work
+            if not hasattr(model, "predict_path"):  # an estimator without common computations
                 return []
             learn, new = self._as_needed(model, features)
             values = [setting[candidate.path] for setting in settings]
@@ -263,16 +263,16 @@ def _between(trials: Trials) -> list[Setting]:
     name = trials.candidate.refine
     best = trials.settings[trials.best()]
     tried = sorted({setting[name] for setting in trials.settings})
-    place = tried.index(best[name])
+    index = tried.index(best[name])
     whole = all(isinstance(value, int) for value in tried)
     if len(tried) < 2:
         return []
     wanted: list[float] = []
     for step in (-1, 1):
-        if 0 <= place + step < len(tried):
-            ratio, thirds = tried[place + step] / best[name], range(1, 3)
+        if 0 <= index + step < len(tried):
+            ratio, thirds = tried[index + step] / best[name], range(1, 3)
         else:
-            ratio, thirds = best[name] / tried[place - step], range(1, 4)
+            ratio, thirds = best[name] / tried[index - step], range(1, 4)
         wanted += [best[name] * ratio ** (third / 3) for third in thirds]
     values = {max(1, round(value)) if whole else float(f"{value:.3g}") for value in wanted} - set(tried)
     return [{**best, name: value} for value in sorted(values, reverse=tried[0] != trials.settings[0].get(name))]

@@ -58,7 +58,7 @@ class Trials:
     values : ndarray of shape (n_pairs, n_settings)
         The (weighted) means of the same.
     failures : list of Failure
-        What went wrong.
+        The reason.
     higher_is_better : bool
         The arrow of the criterion.
 
@@ -178,7 +178,7 @@ class SearchResult:
         Returns
         -------
         Trials, int
-            The trials of the candidate, and the place of its setting.
+            The trials of the candidate, and the index of its setting.
         """
         losses = [trials.loss(pairs) for trials in self.trials]
         if not np.isfinite(losses).any():

@@ -25,7 +25,7 @@ class CalibratedLDL(HeldOutWrapper):
     estimator : estimator
         A label distribution learner.
     method : {"auto", "temperature", "vector", "shrink", "none"}, default="auto"
-        Which map: one exponent for all labels, an exponent and an offset for each label [1]_, or a share of the mean
+        Which map: one exponent for all labels, an exponent and an offset for each label [1]_, or a fraction of the mean
         distribution. "auto" takes the one with the least cross-validated Kullback-Leibler divergence; "none", which
         changes nothing, is among them.
     n_folds : int, default=5

@@ -5,8 +5,8 @@ With a prediction p,
 .. math:: q_j \propto p_j^{w_j} e^{b_j}, \qquad q' = (1-s)\,q + s\,\bar d.
 
 Temperature scaling [1]_ has one w for all labels (its reciprocal is the temperature) and b = 0; vector scaling has a
-weight and an offset for each label; shrinkage has w = 1, b = 0 and a share s of the mean distribution. The parameters
-minimise the mean Kullback-Leibler divergence on held-out predictions, which is convex in w and b. Vector scaling is
+weight and an offset for each label; shrinkage has w = 1, b = 0 and a fraction s of the mean distribution. The
+parameters minimise the mean Kullback-Leibler divergence on held-out predictions, which is convex in w and b. Vector scaling is
 drawn towards w = 1, b = 0 by the penalty :math:`\frac{1}{n}(\|w-1\|^2 + \|b\|^2)`.
 
 References
@@ -98,16 +98,16 @@ def fit_map(method: str, D: FloatArray, P: FloatArray, means: FloatArray, weight
         return CalibrationMap(ones, zeros, best_fraction(D, P, means, weight, SHARES)[1])
     if method == "none":
         return CalibrationMap(ones, zeros)
-    share, logarithms = row_weights(len(D), weight), _logarithms(P)
+    mass, logarithms = row_weights(len(D), weight), _logarithms(P)
     shared = method == "temperature"
     penalty = 0.0 if shared else 1 / len(D)
 
     def loss(parameters: FloatArray) -> tuple[float, FloatArray]:
         w, b = (np.full(n_labels, parameters[0]), zeros) if shared else np.split(parameters, 2)
         scores = log_softmax(w * logarithms + b, axis=1)
-        residual = share[:, None] * (np.exp(scores) - D)
+        residual = mass[:, None] * (np.exp(scores) - D)
         slope, shift = (residual * logarithms).sum(axis=0), residual.sum(axis=0)
-        value = -float(share @ (D * scores).sum(axis=1)) + penalty * float((w - 1) @ (w - 1) + b @ b)
+        value = -float(mass @ (D * scores).sum(axis=1)) + penalty * float((w - 1) @ (w - 1) + b @ b)
         if shared:
             return value, np.array([slope.sum()])
         return value, np.concatenate([slope + 2 * penalty * (w - 1), shift + 2 * penalty * b])

@@ -41,7 +41,7 @@ from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_weights, reject_device_arrays
 from skldl.utils.warn import warn
 
-LEAST_DIFFICULTY = 0.1
+MIN_DIFFICULTY = 0.1  # of the mean: a forest that predicts 0 would make a radius of 0
 
 
 def _is_regressor(value: Any) -> bool:
@@ -56,8 +56,8 @@ class ConformalLDL(BaseEstimator):
     estimator : estimator
         A label distribution learner.
     method : {"split", "cv+", "prefit"}, default="split"
-        "split" keeps a share of the rows for calibration; coverage of at least the level is a theorem for exchangeable
-        rows [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is about
+        "split" keeps a fraction of the rows for calibration; coverage of at least the level is a theorem for
+        exchangeable rows [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is about
         :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes an
         estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
     score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
@@ -65,7 +65,7 @@ class ConformalLDL(BaseEstimator):
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
         "kullback_leibler" works with "split" only, because it satisfies no triangle inequality.
     calibration_size : float, default=0.25
-        Share of the rows (with groups: of the groups [3]_) kept for calibration, under "split".
+        Fraction of the rows (with groups: of the groups [3]_) kept for calibration, under "split".
     n_folds : int, default=10
         Number of folds, under "cv+", and for the model of the difficulty. As many folds as rows give jackknife+.
     adaptive : bool or regressor, default=False
@@ -213,7 +213,7 @@ class ConformalLDL(BaseEstimator):
         repeat = len(scores)
         self.n_calibration_ = len(held)
         self.strata_ = None if stratum_of is None else np.tile(stratum_of[held], repeat)
-        # plausible truths of one row are no independent rows: they share the mass of their row
+        # plausible truths of one row are not independent: together they have the mass of one row
         units = np.tile(group_of[held] if group_of is not None else np.arange(len(held)), repeat)
         self.groups_ = units if group_of is not None or repeat > 1 else None
         self.folds_ = np.tile(self.folds_, repeat)
@@ -277,7 +277,7 @@ class ConformalLDL(BaseEstimator):
         if self.difficulty_ is None:
             return 1.0
         predicted = self.difficulty_.predict(X) / max(self.mean_difficulty_, 1e-300)
-        return np.maximum(predicted, LEAST_DIFFICULTY)
+        return np.maximum(predicted, MIN_DIFFICULTY)
 
     def _scores(self, D: FloatArray, P: FloatArray) -> FloatArray:
         return score_rows(self.score, D, P, self.label_scale_)

@@ -94,7 +94,7 @@ def votes_ranks(counts: FloatArray, P: FloatArray, concentration: FloatArray, ra
     concentration : ndarray of shape (n_samples,)
         Sum of the Dirichlet parameters.
     random_state : int, RandomState or None, default=0
-        Source of the place within a step.
+        Random generator for the position within a step.
 
     Returns
     -------

@@ -6,7 +6,7 @@ Where only votes are seen, counts n of m votes, the likelihood is that of the Di
 .. math:: \ln L = \ln\Gamma(\tau) - \ln\Gamma(\tau+m) + \sum_j \ln\Gamma(\tau p_j + n_j) - \ln\Gamma(\tau p_j),
 
 which keeps the scatter of the true distributions apart from the noise of the votes. Zeros in d have no density under
-the Dirichlet distribution, so without counts a floor takes their place first.
+the Dirichlet distribution, so without counts they are replaced by a small degree first.
 """
 
 from typing import Any
@@ -135,7 +135,7 @@ def fit_concentration(
     D : ndarray of shape (n_samples, n_labels), default=None
         True distributions without zeros.
     counts : ndarray of shape (n_samples, n_labels), default=None
-        Votes; they take the place of D.
+        Votes, instead of D.
     weight : ndarray of shape (n_samples,), default=None
         Weight of each row.
     cautious : bool, default=False
@@ -227,17 +227,17 @@ def fit_concentration_model(
     ndarray of shape (n_features + 1,)
         w₀ and w.
     """
-    share = row_weights(len(P), weight)
+    mass = row_weights(len(P), weight)
     start = np.zeros(Z.shape[1] + 1)
     start[0] = np.log(fit_concentration(P, D=D, counts=counts, weight=weight))
 
     def loss(w: FloatArray) -> tuple[float, FloatArray]:
         tau = concentration_of(w, Z)
         likelihood = log_likelihood(P, tau, D=D, counts=counts)
-        slope = share * log_concentration_slope(P, tau, D=D, counts=counts)
+        slope = mass * log_concentration_slope(P, tau, D=D, counts=counts)
         gradient = -np.concatenate([[slope.sum()], np.asarray(Z.T @ slope)])
         gradient[1:] += 2 * penalty * w[1:]
-        return -float(share @ likelihood) + penalty * float(w[1:] @ w[1:]), gradient
+        return -float(mass @ likelihood) + penalty * float(w[1:] @ w[1:]), gradient
 
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B").x)
 

@@ -9,7 +9,7 @@ from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
 from skldl.utils.groups import group_codes
 from skldl.utils.typing import FloatArray
 
-MOST_SCORES = 20_000
+MAX_SCORES = 20_000
 """Approximate number of scores of plausible true distributions in a model file: fewer draws for each of many rows."""
 
 
@@ -58,7 +58,7 @@ class Intervals:
     def of_the_truth(
         cls, votes: FloatArray, P: FloatArray, scale: FloatArray, groups: Any = None, seed: int = 0
     ) -> Self:
-        """Intervals that cover the distributions behind the votes, not the shares of as many votes.
+        """Intervals that cover the distributions behind the votes, not the fractions of as many votes.
 
         They are calibrated on plausible true distributions of each row, as `skldl.uncertainty.ConformalLDL` with
         ``covers="true"`` does it: the guarantee is about 1 − 2α for the level 1 − α, and rests on their posterior.
@@ -78,8 +78,8 @@ class Intervals:
             The calibration.
         """
         n_rows = len(votes)
-        truths = plausible_truths(P, votes, seed, int(np.clip(MOST_SCORES // max(n_rows, 1), 1, N_PLAUSIBLE)))
-        units = np.arange(n_rows) if groups is None else np.asarray(groups)  # draws share the mass of their row
+        truths = plausible_truths(P, votes, seed, int(np.clip(MAX_SCORES // max(n_rows, 1), 1, N_PLAUSIBLE)))
+        units = np.arange(n_rows) if groups is None else np.asarray(groups)  # the draws of a row divide its mass
         made = cls(np.concatenate(truths), np.tile(P, (len(truths), 1)), scale, np.tile(units, len(truths)))
         made.n_rows_ = n_rows
         return made
@@ -144,7 +144,7 @@ def coverage_of_folds(
     Returns
     -------
     coverage : float
-        Share of rows with all degrees inside; with groups the mean of the shares within them.
+        Fraction of rows with all degrees inside; with groups the mean of their fractions.
     width : float
         Mean length of the intervals, over rows (groups) and labels.
     """
@@ -159,5 +159,5 @@ def coverage_of_folds(
     if group_of is None:
         return float(inside.mean()), float(width.mean())
     _, code, size = np.unique(group_of, return_inverse=True, return_counts=True)
-    share = 1.0 / (len(size) * size[code])
-    return float(share @ inside), float(share @ width)
+    mass = 1.0 / (len(size) * size[code])
+    return float(mass @ inside), float(mass @ width)

@@ -94,8 +94,8 @@ def conformal_quantile(scores: FloatArray, level: float, groups: np.ndarray | No
     r"""The score that a new row does not exceed with probability ``level``.
 
     Without groups this is the :math:`\lceil (n+1)\, level \rceil`-th smallest score. With G groups each group has the
-    mass 1/(G + 1), shared by its rows, and the mass left lies at infinity (Lee, Barber & Willett, 2023): the statement
-    then holds for a row of a new group.
+    mass 1/(G + 1), divided among its rows, and the remaining mass lies at infinity (Lee, Barber & Willett, 2023): the
+    statement then holds for a row of a new group.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class DirichletSpread(HeldOutWrapper):
     concentration τ measures how closely distributions follow it; a degree has the variance :math:`p_j(1-p_j)/(\tau+1)`.
     It is fitted by maximum likelihood [1]_ to held-out predictions. Where votes are given, their likelihood is that of
     the Dirichlet-multinomial distribution, so that τ is the scatter of the true distributions, without the noise of the
-    votes. Without votes ``floor`` takes the place of zeros, which have no density.
+    votes. Without votes, zeros (which have no density) are replaced by ``floor``.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class DirichletSpread(HeldOutWrapper):
     n_folds : int, default=5
         Number of folds for held-out predictions.
     floor : float, default=1e-4
-        What takes the place of degrees of zero, where there are no votes.
+        Replaces degrees of zero, where there are no votes.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds, and of an estimator whose ``random_state`` is None.
 
@@ -273,7 +273,7 @@ class DirichletSpread(HeldOutWrapper):
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples, n_labels), default=None
-            Distributions; ``floor`` takes the place of zeros.
+            Distributions; zeros are replaced by ``floor``.
         counts : array-like of shape (n_samples, n_labels), default=None
             Votes, instead of y. The multinomial coefficient, which does not depend on the model, is left out.
 
@@ -293,7 +293,7 @@ class DirichletSpread(HeldOutWrapper):
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
         y, counts : array-like of shape (n_samples, n_labels), default=None
-            Distributions, or votes; with votes the intervals are those of the shares of as many votes.
+            Distributions, or votes; with votes the intervals are those of the fractions of as many votes.
         levels : array-like, default=0.05, 0.1, 0.2, …, 0.9, 0.95
             Levels.
 
@@ -329,11 +329,11 @@ def _choose_penalty(
         train, test = train[is_known[train]], test[is_known[test]]
         own, other = ({name: table[part] for name, table in truth.items()} for part in (train, test))
         w = rows_of(weight, train)
-        for place, penalty in enumerate(PENALTIES):
+        for index, penalty in enumerate(PENALTIES):
             if np.isinf(penalty):
                 tau = np.full(len(test), fit_concentration(P[train], **own, weight=w))
             else:
                 tau = concentration_of(fit_concentration_model(Z[train], P[train], penalty, **own, weight=w), Z[test])
             likelihood = log_likelihood(P[test], tau, **other)
-            losses[place] -= float(likelihood @ (np.ones(len(test)) if weight is None else weight[test]))
+            losses[index] -= float(likelihood @ (np.ones(len(test)) if weight is None else weight[test]))
     return float(PENALTIES[first_best(losses)])
