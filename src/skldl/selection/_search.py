@@ -1,8 +1,8 @@
 """The search over candidates and their settings, which all commands and studies use.
 
 For each pair of rows to fit on and rows to validate on, every setting of every candidate is fitted and predicts the
-validation rows; values of a path are computed in one call of ``predict_path``. The value of a setting is the mean over the
-pairs of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
+validation rows; values of a path are computed in one call of ``predict_path``. The value of a setting is the mean over
+the pairs of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
 
 **What goes wrong.** A setting whose estimator raises is out, and its failure is kept with the reason. Faults of the
 machine (no memory, on a GPU either, no disk, a worker that crashed) are no property of a setting: they end the search,

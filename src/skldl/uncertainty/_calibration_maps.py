@@ -6,8 +6,8 @@ With a prediction p,
 
 Temperature scaling [1]_ has one w for all labels (its reciprocal is the temperature) and b = 0; vector scaling has a
 weight and an offset for each label; shrinkage has w = 1, b = 0 and a fraction s of the mean distribution. The
-parameters minimise the mean Kullback-Leibler divergence on held-out predictions, which is convex in w and b. Vector scaling is
-drawn towards w = 1, b = 0 by the penalty :math:`\frac{1}{n}(\|w-1\|^2 + \|b\|^2)`.
+parameters minimise the mean Kullback-Leibler divergence on held-out predictions, which is convex in w and b. Vector
+scaling is drawn towards w = 1, b = 0 by the penalty :math:`\frac{1}{n}(\|w-1\|^2 + \|b\|^2)`.
 
 References
 ----------

@@ -57,9 +57,9 @@ class ConformalLDL(BaseEstimator):
         A label distribution learner.
     method : {"split", "cv+", "prefit"}, default="split"
         "split" keeps a fraction of the rows for calibration; coverage of at least the level is a theorem for
-        exchangeable rows [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is about
-        :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes an
-        estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
+        exchangeable rows [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is
+        about :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes
+        an estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
     score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
         How the distance from the prediction is measured. "label" is the largest deviation of one label, in units of
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
