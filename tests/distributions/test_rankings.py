@@ -133,7 +133,7 @@ def test_tables_names_and_floor():
     ("rankings", "options", "error", "words"),
     [
         ([[["a", "a"]]], {"labels": ["a", "b"]}, RankingError, "Ranking 0 of item 0 names the label 'a' twice"),
-        ([[["a", None]]], {"labels": ["a", "b"]}, RankingError, "no label at place 1"),
+        ([[["a", None]]], {"labels": ["a", "b"]}, RankingError, "no label at position 1"),
         ([[["a", "z"]]], {"labels": ["a", "b"]}, UnknownLabelError, "'z'"),
         ([[[0, 9]]], {"n_labels": 9}, UnknownLabelError, "9"),
         ([[["a"]], [[]]], {"labels": ["a", "b"]}, ZeroRowError, "item 1"),
