@@ -389,7 +389,7 @@ class PartialLDL(BaseLDL):
     """
 
     _allow_missing_degrees = True
-    missing: str
+    missing: str = "auto"  # a subclass may have an ``__init__`` without it
 
     def _check_rows(self, rows: Rows, y: Any, sample_weight: Any) -> None:
         super()._check_rows(rows, y, sample_weight)
