@@ -12,7 +12,7 @@ import pytest
 import skldl
 from skldl import AABP, CPNN, LDLLC, PTSVM, SABFGS, SABFGSCV, SAIIS, DirichletLDL
 from skldl.testing import make_distributions
-from skldl.transformation import _pair_fit
+from skldl.transformation import _ptsvm
 from skldl.utils.warn import warn
 
 X, D = make_distributions(40)
@@ -94,7 +94,7 @@ def test_no_other_file_counts_the_frames_itself():
 
 
 def test_a_fit_that_will_be_long(monkeypatch):
-    monkeypatch.setattr(_pair_fit, "LONG_FIT", 0)
+    monkeypatch.setattr(_ptsvm, "LONG_FIT", 0)
 
     def call():
         PTSVM(C=1e-3).fit(X, D)

@@ -3,7 +3,7 @@
 ``python tools/ptsvm_on_gpu.py tkde2016-nested --jobs 14`` writes records to ``studies/unfinished/tkde2016-nested``,
 where ``make study`` continues with the other algorithms. It needs torch with CUDA. Several processes share the GPU;
 ``nvidia-cuda-mps-control -d`` lets them use it at the same time. The method and its stopping rule are those of
-`skldl.transformation._newton_svm`, in double precision: only products with the kernel matrix and the systems of one
+`skldl.transformation._svm_solver`, in double precision: only products with the kernel matrix and the systems of one
 Newton step are computed there, those of similar size together.
 
 A task whose selection fits on several parts of its rows is run in steps, each with a line in ``steps.jsonl`` beside the
@@ -39,22 +39,22 @@ from skldl.experiments.tasks import Call, Task
 from skldl.metrics import MEASURES
 from skldl.selection import derive_seed, rounds_of
 from skldl.selection._trials import Failure, Trials
-from skldl.transformation import _newton_svm, _pair_model
-from skldl.transformation._kernel import KernelMatrix, System, solve_regularised
+from skldl.transformation import _ptsvm, _svm_solver
+from skldl.transformation._svm_solver import KernelMatrix, System, solve_regularised
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 FEW_ROWS = 64
 """Systems of fewer rows are solved on the host."""
 SIMILAR = 0.8
-"""Systems are solved together if none has less than this share of the rows of the largest."""
-MOST_NUMBERS = 2**27
+"""Systems are solved together if none has less than this fraction of the rows of the largest."""
+MAX_NUMBERS = 2**27
 """Numbers in the matrices of systems that are solved together, 1 GiB."""
 BLOCK = 256
 """Columns that are eliminated together in systems of many rows."""
 MANY_ROWS = 1024
 """From here on blocks of columns are faster than the decomposition of torch, which is made for small matrices."""
-MOST_STEPS = 1000
-"""Newton steps before LIBSVM takes over, more than on the host: they take less time than LIBSVM, which runs there."""
+MAX_STEPS = 1000
+"""Newton steps before a machine stops short of its optimum, more than on the host: they take less time here."""
 
 
 class DeviceKernel(KernelMatrix):
@@ -137,7 +137,7 @@ def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
     for place in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
         if batch:
             largest = sizes[batch[0]]
-            if sizes[place] < SIMILAR * largest or (len(batch) + 1) * largest**2 > MOST_NUMBERS:
+            if sizes[place] < SIMILAR * largest or (len(batch) + 1) * largest**2 > MAX_NUMBERS:
                 yield batch
                 batch = []
         batch.append(place)
@@ -149,8 +149,8 @@ def use_device() -> None:
     """Let the fits of this process use the GPU; torch on a processor is slower than the fits are without it."""
     if DEVICE == "cpu":
         return
-    _pair_model.KernelMatrix = DeviceKernel  # type: ignore[misc]  # in its place
-    _newton_svm.MOST_STEPS = MOST_STEPS
+    _ptsvm.KernelMatrix = DeviceKernel  # type: ignore[misc]  # in its place
+    _svm_solver.MAX_STEPS = _ptsvm.MAX_STEPS = MAX_STEPS
 
 
 def search_there(call: Call, step: int) -> Record:

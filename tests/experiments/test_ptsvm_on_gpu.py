@@ -9,7 +9,7 @@ import pytest
 from skldl import PTSVM
 from skldl.experiments import StudyResults
 from skldl.testing import make_distributions
-from skldl.transformation import _pair_model
+from skldl.transformation import _ptsvm
 
 torch = pytest.importorskip("torch")
 
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 def tool(load_script, monkeypatch):
     """The script, with kernels on the device until the test ends."""
     script = load_script("tools/ptsvm_on_gpu.py")
-    monkeypatch.setattr(_pair_model, "KernelMatrix", script.DeviceKernel)
+    monkeypatch.setattr(_ptsvm, "KernelMatrix", script.DeviceKernel)
     return script
 
 
@@ -56,7 +56,7 @@ def test_many_rows_are_solved_in_blocks(tool, monkeypatch):
 
 def test_systems_of_similar_size_are_solved_together(tool, monkeypatch):
     assert list(tool.batches([100, 300, 290, 90])) == [[1, 2], [0, 3]]
-    monkeypatch.setattr(tool, "MOST_NUMBERS", 2 * 300**2)
+    monkeypatch.setattr(tool, "MAX_NUMBERS", 2 * 300**2)
     assert list(tool.batches([300, 300, 300])) == [[0, 1], [2]]
 
 

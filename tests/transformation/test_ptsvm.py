@@ -1,11 +1,14 @@
 """PT-SVM as a whole: sanity, routes, weights, resampling, paths, bad parameters, common checks."""
 
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy import sparse
+from scipy.optimize import linprog
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -16,18 +19,10 @@ from sklearn.svm import SVC
 
 from skldl import PTSVM, MeanDistribution
 from skldl.testing import check_estimator, make_distributions
-from skldl.transformation import _gaussian, _newton_svm, _pair_fit, _pairwise_svm
-from skldl.transformation._coupling import couple
-from skldl.transformation._platt import fit_sigmoids
+from skldl.transformation import _ptsvm, _svm_solver
+from skldl.transformation._pair_probabilities import couple, fit_sigmoids
 
 ROW_TWICE = "copies of a row may end up in different folds of the out-of-fold step"
-
-
-@pytest.fixture(params=["newton", "libsvm"])
-def solver(request, monkeypatch):
-    """What begins with the pairs without a closed form, whatever the number of rows."""
-    monkeypatch.setattr(_pair_fit, "FEW_ROWS", 0 if request.param == "newton" else 10**9)
-    return request.param
 
 
 def smooth_set(n_samples=120, seed=0):
@@ -97,7 +92,7 @@ def test_learns_single_labels():
     assert (model.predict(X).argmax(axis=1) == labels).mean() > 0.95
 
 
-def test_without_equal_mass_every_pair_is_solved(solver):
+def test_without_equal_mass_every_pair_is_solved():
     X, D = make_distributions()
     model = PTSVM(C=1e-2, equal_mass=False).fit(X, D)
     np.testing.assert_array_equal(model.solved_pairs_, [[0, 1], [0, 2], [1, 2]])
@@ -150,46 +145,23 @@ def test_resampling():
     assert 1e-6 < difference < 0.2
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_libsvm_finds_the_same(monkeypatch, kernel):
-    X, D = make_distributions()
-    monkeypatch.setattr(_pair_fit, "FEW_ROWS", 0)
-    expected = PTSVM(kernel=kernel, C=3.0).fit(X, D)
-    assert len(expected.solved_pairs_)
-    monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
-    found = PTSVM(kernel=kernel, C=3.0).fit(X, D)
-    np.testing.assert_allclose(found.predict(X), expected.predict(X), atol=1e-4)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_many_rows_reach_libsvm_as_they_are(monkeypatch, kernel, form, solver):
-    X, D = make_distributions()
-    expected = PTSVM(kernel=kernel, C=3.0).fit(X, D)
-    assert len(expected.solved_pairs_)
-    monkeypatch.setattr(_pair_fit, "MOST_KERNEL_ROWS", 10)
-    monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
-    found = PTSVM(kernel=kernel, C=3.0).fit(form(X), D)
-    np.testing.assert_allclose(found.predict(form(X)), expected.predict(X), atol=1e-4)
-
-
 @pytest.mark.parametrize("C", [1e-3, 3.0])
-def test_small_blocks_change_nothing(monkeypatch, C, solver):
+def test_small_blocks_change_nothing(monkeypatch, C):
     X, D = make_distributions(n_labels=5)
     expected = PTSVM(C=C).fit(X, D).predict(X)
-    monkeypatch.setattr(_gaussian, "BLOCK", 130)
-    monkeypatch.setattr(_pair_fit, "SOLVER_BLOCK", 130)
+    monkeypatch.setattr(_ptsvm, "BLOCK", 130)
+    monkeypatch.setattr(_ptsvm, "SOLVER_BLOCK", 130)
     np.testing.assert_allclose(PTSVM(C=C).fit(X, D).predict(X), expected, atol=1e-7)
 
 
-def test_jobs_change_nothing(solver):
+def test_jobs_change_nothing():
     X, D = make_distributions(n_labels=4)
     with parallel_config(backend="threading"):
         found = PTSVM(C=3.0, n_jobs=2).fit(X, D).predict(X)
     np.testing.assert_allclose(found, PTSVM(C=3.0).fit(X, D).predict(X), atol=1e-7)
 
 
-def test_path_over_c_equals_single_fits(solver):
+def test_path_over_c_equals_single_fits():
     X, D = smooth_set()
     X_new = smooth_set(n_samples=20, seed=1)[0]
     values = [10.0, 1e-3, 0.3, 10.0]
@@ -236,71 +208,59 @@ def test_many_labels_in_closed_form():
     assert P.min() > 0
 
 
-def test_refuses_more_machines_than_max_machines():
+def test_rejects_more_machines_than_max_machines():
     X, D = make_distributions()
-    with pytest.raises(ValueError, match=r"at least 18 support vector machines.* max_machines=17.*C=1e-3"):
+    with pytest.raises(ValueError, match=r"at least 18 support vector machines.* max_machines=17.*C=0\.001"):
         PTSVM(C=3.0, max_machines=17).fit(X, D)
     assert len(PTSVM(C=3.0, max_machines=None).fit(X, D).solved_pairs_) == 3
     assert len(PTSVM(C=1e-3, max_machines=1).fit(X, D).solved_pairs_) == 0
 
 
-def test_machines_of_the_folds_are_counted_one_by_one(monkeypatch):
-    """A fold can need a solver for pairs that all rows do not need it for."""
+def test_machines_of_the_folds_are_counted_one_by_one():
+    """All rows and the five folds need a solver for different numbers of pairs."""
     X, D = make_distributions(n_samples=40, n_labels=5)
-    n_machines, closed_forms = [], _pair_fit._closed_forms
-
-    def count(*args, **options):
-        fit = closed_forms(*args, **options)
-        n_machines.append(len(fit.solved))
-        return fit
-
-    monkeypatch.setattr(_pair_fit, "_closed_forms", count)
-    PTSVM(C=0.22).fit(X, D)
-    assert len(n_machines) == 6
-    assert len(set(n_machines)) > 1
-    total = sum(n_machines)
-    PTSVM(C=0.22, max_machines=total).fit(X, D)
-    with pytest.raises(ValueError, match=f"at least {total} support vector machines.* max_machines={total - 1}:"):
-        PTSVM(C=0.22, max_machines=total - 1).fit(X, D)
+    n_machines, errors = 1, []
+    while True:
+        try:
+            model = PTSVM(C=0.22, max_machines=n_machines).fit(X, D)
+            break
+        except ValueError as error:  # the count of the fits so far, which grows with each of them
+            errors.append(int(re.search(r"at least (\d+) support vector machines", str(error))[1]))
+            n_machines = errors[-1]
+    assert errors == sorted(set(errors))
+    assert n_machines != 6 * len(model.solved_pairs_)
 
 
-def test_a_thousand_labels_are_refused_where_a_solver_would_be_needed():
+def test_a_thousand_labels_are_rejected_where_a_solver_would_be_needed():
     X, D = make_distributions(n_samples=12, n_labels=1000)
-    with pytest.raises(ValueError, match="max_machines=20,000"):
+    with pytest.raises(ValueError, match="max_machines=20000"):
         PTSVM(C=100.0).fit(X, D)
 
 
 def test_says_that_a_fit_will_be_long(monkeypatch):
-    monkeypatch.setattr(_pair_fit, "LONG_FIT", 100)
+    monkeypatch.setattr(_ptsvm, "LONG_FIT", 100)
     with pytest.warns(UserWarning, match="3 pairs of labels on .* rows: expect about"):
         PTSVM(C=1e-3).fit(*make_distributions())
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_more_rows_than_memory_limit_holds_are_an_error_where_a_solver_is_needed():
+    X, D = smooth_set(n_samples=80)
+    limit = 8 * 50**2 / 2**30
+    with pytest.raises(ValueError, match=r"memory_limit=.* 80 rows.* max_samples=50 .*C=0\.001"):
+        PTSVM(C=3.0, memory_limit=limit).fit(X, D)
+    assert len(PTSVM(C=3.0, memory_limit=limit, max_samples=50).fit(X, D).support_) == 50
+    assert len(PTSVM(C=1e-3, memory_limit=limit).fit(X, D).support_) == 80
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_beyond_the_memory_limit_a_factor_takes_the_place_of_the_kernel(monkeypatch, kernel, form, solver):
+@pytest.mark.parametrize("n_columns", [0, 100])
+def test_a_linear_kernel_has_no_memory_limit(form, n_columns):
     X, D = smooth_set(n_samples=80)
-    X = np.hstack([X, np.zeros((80, 100))]) if kernel == "linear" else X  # more columns than rows
-    expected = PTSVM(kernel=kernel, C=3.0).fit(form(X), D)
+    X = np.hstack([X, np.zeros((80, n_columns))])
+    expected = PTSVM(kernel="linear", C=3.0).fit(X, D)
     assert len(expected.solved_pairs_)
-    assert expected.kernel_error_ == 0
-    limit = 8 * 80 * 75 / 2**30
-    with pytest.warns(UserWarning, match="kernel matrix of 80 rows .* factor of rank"):
-        found = PTSVM(kernel=kernel, C=3.0, memory_limit=limit).fit(form(X), D)
-    assert 0 <= found.kernel_error_ <= 1e-7
-    np.testing.assert_allclose(found.predict(form(X)), expected.predict(form(X)), atol=1e-4)
-    monkeypatch.setattr(_newton_svm, "MOST_FREE_ROWS", -1)
-    with pytest.warns(UserWarning, match="factor of rank"):
-        by_libsvm = PTSVM(kernel=kernel, C=3.0, memory_limit=limit).fit(form(X), D)
-    np.testing.assert_allclose(by_libsvm.predict(form(X)), expected.predict(form(X)), atol=1e-3)
-
-
-def test_a_coarse_factor_says_how_coarse():
-    X, D = smooth_set(n_samples=80)
-    with pytest.warns(UserWarning, match="factor of rank 5 .*kernel_error_"):
-        model = PTSVM(C=3.0, memory_limit=8 * 80 * 5 / 2**30).fit(X, D)
-    assert 1e-6 < model.kernel_error_ < 1
-    np.testing.assert_allclose(model.predict(X).sum(axis=1), 1, atol=1e-12)
+    found = PTSVM(kernel="linear", C=3.0, memory_limit=1e-9).fit(form(X), D)
+    np.testing.assert_allclose(found.predict(form(X)), expected.predict(X), atol=1e-6)
 
 
 def test_approximate_kernel():
@@ -366,8 +326,7 @@ def test_a_thousand_labels():
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_unscaled_features_end_with_a_warning(monkeypatch, n_jobs):
-    monkeypatch.setattr(_pairwise_svm, "LIBSVM_MOST_STEPS", 50)
-    monkeypatch.setattr(_newton_svm, "MOST_STEPS", 3)
+    monkeypatch.setattr(_svm_solver, "MAX_STEPS", 3)
     X, D = make_distributions()
     model = PTSVM(kernel="linear", n_jobs=n_jobs)
     with (
@@ -376,3 +335,69 @@ def test_unscaled_features_end_with_a_warning(monkeypatch, n_jobs):
     ):
         P = model.fit(1e8 * X, D).predict(1e8 * X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("gamma", [0.05, 2.0])
+@pytest.mark.parametrize("C", [1.0, 10.0, 1e3])
+@pytest.mark.parametrize("n_samples", [60, 250])
+def test_labels_of_very_different_mass_are_solved(n_samples, C, gamma):
+    """Without equal masses nearly all rows of some pairs lie on one margin; a warning would be an error here."""
+    X, D = make_distributions(n_samples, 5, 5)
+    D = D ** np.linspace(1, 12, 5)
+    PTSVM(C=C, gamma=gamma, equal_mass=False).fit(X, D / D.sum(axis=1, keepdims=True))
+
+
+def test_large_unscaled_features_come_near_the_optimum():
+    """Linear kernel, features in the thousands: the least hinge loss is known by linear programming."""
+    rng = np.random.default_rng(0)
+    X, D = 1000 * rng.normal(size=(120, 5)), rng.dirichlet(np.ones(2), 120)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = PTSVM(kernel="linear").fit(X, D)
+    rows, weights = model._examples.rows, model._examples.weights * model._model.costs
+    values = rows @ (rows.T @ model._model.coefficients[:, 0]) + model._model.offset[0]
+    loss = (weights[:, 0] * np.maximum(0, 1 - values) + weights[:, 1] * np.maximum(0, 1 + values)).sum()
+    least = least_hinge_loss(rows / 1000, *weights.T)
+    assert least * (1 - 1e-6) <= loss <= 1.01 * least
+
+
+def least_hinge_loss(X, first, second):
+    """The least Σ u·max(0, 1 − f) + v·max(0, 1 + f) over linear f, by linear programming; ½‖w‖² is next to nothing."""
+    n, q = X.shape
+    rows = np.column_stack([X, np.ones(n)])
+    upper = sparse.bmat([[-rows, -np.eye(n), None], [rows, None, -np.eye(n)]])
+    cost = np.concatenate([np.zeros(q + 1), first, second])
+    bounds = [(None, None)] * (q + 1) + [(0, None)] * (2 * n)
+    return linprog(cost, A_ub=upper, b_ub=-np.ones(2 * n), bounds=bounds).fun
+
+
+def test_widths_of_the_kernel():
+    X, D = make_distributions()
+    assert PTSVM().fit(X, D).gamma_ == 1 / 4
+    assert PTSVM(gamma="scale").fit(X, D).gamma_ == pytest.approx(1 / (4 * X.var()))
+    assert PTSVM(gamma="scale").fit(sparse.csr_matrix(X), D).gamma_ == pytest.approx(1 / (4 * X.var()))
+    assert PTSVM(gamma="scale").fit(np.zeros_like(X), D).gamma_ == 1.0
+    assert PTSVM(gamma=3).fit(X, D).gamma_ == 3.0
+    assert PTSVM(kernel="linear").fit(X, D).gamma_ is None
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize(("C", "n_samples"), [(1e-3, 60), (3.0, 60), (100.0, 320)])
+def test_where_the_features_are_zero_does_not_matter(kernel, C, n_samples, form):
+    """2³⁰ has so many digits that a kernel computed from squared norms would be noise."""
+    X, D = make_distributions(n_samples=n_samples)
+    X = np.round(X * 256) / 256  # so that X + 2³⁰ is exact
+    model = PTSVM(kernel=kernel, C=C, gamma="scale")
+    expected = model.fit(X, D).predict(X)
+    found = model.fit(form(X + 2.0**30), D).predict(form(X + 2.0**30))
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("factor", [2.0**-480, 2.0**480])
+def test_small_and_large_features_have_a_width(form, factor):
+    X, D = make_distributions()
+    model = PTSVM(gamma="scale", C=3.0)
+    expected = model.fit(X, D).predict(X)
+    np.testing.assert_allclose(model.fit(form(factor * X), D).predict(form(factor * X)), expected, atol=1e-7)

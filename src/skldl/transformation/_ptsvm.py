@@ -1,27 +1,378 @@
 """`PTSVM`: problem transformation with support vector machines, Platt's posterior and pairwise coupling.
 
 Each training example becomes c single-label examples, weighted by the description degrees. On these, every pair of
-labels gets a support vector machine (`_pairwise_svm`), its decision values on rows it has not seen a logistic function
-(`_platt`), and the probabilities of all pairs are coupled into one distribution (`_coupling`).
+labels gets a support vector machine (`_svm_solver`), the decision values of which, on rows that it has not seen, are
+turned into probabilities, and the probabilities of all pairs are coupled into one distribution (`_pair_probabilities`).
+
+The kernel is used almost only in products with the weights. They are computed once, fold by fold: the machine of any
+union of folds, the full training set among them, is a difference of two columns of a sum of these products. So the
+out-of-fold fits that Platt's posterior needs cost next to nothing, and so does another value of C. The pairs that this
+does not solve share one kernel matrix in all folds: rows that are held out have no cost.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import euclidean_distances, linear_kernel
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
-from skldl.transformation._gaussian import kernel_width
+from skldl.exceptions import Parameter, ParameterError
 from skldl.transformation._origin import column_medians, measured_from
-from skldl.transformation._pair_fit import PairFit, fit_pair_model
-from skldl.transformation._pair_model import Examples, PairModel
-from skldl.transformation._pairwise_svm import Machines
+from skldl.transformation._pair_probabilities import couple, fit_sigmoids
 from skldl.transformation._resampling import multinomial_counts
+from skldl.transformation._svm_solver import (
+    MAX_STEPS,
+    KernelMatrix,
+    LinearKernel,
+    label_costs,
+    solve_between_margins,
+    solve_machines,
+)
+from skldl.utils.arrays import row_blocks
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NONE, POSITIVE, RANDOM_STATE, integer, number, one_of
-from skldl.utils.typing import FloatArray
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
+
+BLOCK = 2**19
+"""Numbers in the largest temporary array, 4 MiB."""
+SOLVER_BLOCK = 2**20
+"""Numbers in each of the arrays of machines that are solved together, 8 MiB."""
+LONG_FIT = 1e8
+"""Number of decision values, all pairs on all rows, from which on a warning announces a long fit."""
+SECONDS_PER_DECISION = 7e-7
+"""What Platt's posterior costs for one of them, measured on one core."""
+ROUNDING = 1e-10
+"""Decision values that vary by less than this fraction of their terms vary by rounding only."""
+
+
+def _choose_rows(
+    n_samples: int, sample_weight: FloatArray | None, max_samples: int | None, generator: np.random.RandomState
+) -> tuple[IntArray, FloatArray]:
+    """Rows to learn from, and their weights; rows drawn with probabilities by weight count the same afterwards."""
+    weight = np.ones(n_samples) if sample_weight is None else sample_weight
+    if max_samples is None or n_samples <= max_samples:
+        return np.arange(n_samples), weight
+    drawn = generator.choice(n_samples, size=max_samples, replace=False, p=weight / weight.sum())
+    return np.sort(drawn), np.ones(max_samples)
+
+
+def _kernel_width(rows: Any, gamma: Literal["auto", "scale"] | float) -> float:
+    """The number that gamma stands for; identical numbers everywhere have no scale, and 1 is as good as any."""
+    if gamma == "auto":
+        return 1.0 / rows.shape[1]
+    if gamma == "scale":
+        if rows.min() == rows.max():  # their computed variance need not be 0
+            return 1.0
+        return float(1.0 / max(rows.shape[1] * _variance(rows), np.finfo(np.float64).tiny))
+    return float(gamma)
+
+
+def _variance(rows: Any) -> float:
+    """Variance of all numbers: of their squared differences from the mean, so that a large mean costs no digits."""
+    if not sparse.issparse(rows):
+        return float(np.var(rows, dtype=np.float64))
+    n_cells = rows.shape[0] * rows.shape[1]
+    data = rows.data.astype(np.float64)
+    mean = data.sum() / n_cells
+    return float((np.square(data - mean).sum() + (n_cells - len(data)) * mean**2) / n_cells)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Weighted single-label examples.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of shape (n_samples, n_features)
+        Distinct instances, ordered by fold and measured from the origin.
+    weights : ndarray of shape (n_samples, n_labels)
+        Weight (or count) of each instance with each label.
+    folds : list of slice
+        The folds of the out-of-fold step; one fold means no such step.
+    gamma : float or None
+        Width of the Gaussian kernel exp(−gamma·‖x − z‖²); None is the linear kernel.
+    memory_limit : float
+        Maximum number of bytes of a kernel matrix.
+    origin : ndarray of shape (n_features,) or None
+        The point that the rows are measured from; None is zero.
+    """
+
+    rows: Any
+    weights: FloatArray
+    folds: list[slice]
+    gamma: float | None
+    memory_limit: float
+    origin: FloatArray | None
+
+    @cached_property
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """First and second label of each pair."""
+        first, second = np.triu_indices(self.weights.shape[1], 1)
+        return first, second
+
+    @cached_property
+    def fold_sums(self) -> FloatArray:
+        """K[:, fold] @ weights[fold] for each fold: shape (n_folds, n_samples, n_labels)."""
+        return np.stack([self.expansion(fold, self.weights[fold])(self.rows) for fold in self.folds])
+
+    @cached_property
+    def solver_kernel(self) -> KernelMatrix:
+        """Kernel of the rows as the solver needs it; computed only if some pair needs a solver."""
+        n_samples, n_features = self.rows.shape
+        needed = 8.0 * n_samples**2
+        if self.gamma is None and (needed > self.memory_limit or (n_features < n_samples and not self._is_sparse)):
+            return LinearKernel(self.rows)
+        if needed > self.memory_limit:
+            raise ParameterError(
+                Parameter("memory_limit", self.memory_limit / 2**30),
+                f" is too small: some pairs of labels have no closed form, and their solver needs a kernel matrix of "
+                f"{n_samples:,} rows, {needed / 2**30:.3g} GiB. Raise it, set ",
+                Parameter("max_samples", int(np.sqrt(self.memory_limit / 8))),
+                " to learn from so many rows, or choose a smaller C (",
+                Parameter("C", 1e-3),
+                " leaves next to no such pairs).",
+            )
+        return KernelMatrix(self._kernel(self.rows, self.rows))
+
+    @property
+    def _is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.rows))
+
+    def _kernel(self, new: Any, rows: Any) -> FloatArray:
+        """Kernel between two sets of rows that are measured from the origin."""
+        if self.gamma is None:
+            return np.asarray(linear_kernel(new, rows, dense_output=True))
+        squares = np.asarray(euclidean_distances(new, rows, squared=True))
+        squares *= -self.gamma
+        return np.exp(squares, out=squares)
+
+    def expansion(self, where: slice, coefficients: FloatArray) -> Callable[[Any], FloatArray]:
+        """Return Σ_i coefficients[i]·k(x_i, ·) over the training rows ``where`` as a function of measured rows."""
+        rows = self.rows[where]
+        if coefficients.shape[1] == 0:
+            return lambda new: np.empty((new.shape[0], 0))
+        if self.gamma is None:
+            normals = rows.T @ coefficients
+            return lambda new: np.asarray(new @ normals)
+        return lambda new: np.concatenate(
+            [self._kernel(new[block], rows) @ coefficients for block in row_blocks(new.shape[0], rows.shape[0], BLOCK)]
+        )
+
+
+@dataclass(frozen=True)
+class PairFit:
+    """Machines of all pairs on the rows that are not held out; ``gamma`` and ``values`` are empty until solved."""
+
+    C: float
+    fold: slice | None  # the rows that are held out
+    sums: FloatArray  # K @ costs, for all rows
+    costs: FloatArray  # of one unit of weight of each label
+    factor: FloatArray
+    offset: FloatArray
+    solved: IntArray  # the pairs without a closed form
+    gamma: FloatArray  # of the solved pairs: (n_solved, n_samples)
+    values: FloatArray  # decision values of the solved pairs on all rows
+
+    def decisions(self, rows: slice, block: slice, pairs: tuple[IntArray, IntArray]) -> FloatArray:
+        """Decision values of a block of pairs for some of the rows."""
+        decisions = _decide(self.factor[block], self.offset[block], self.sums[rows], pairs)
+        inside = (self.solved >= block.start) & (self.solved < block.stop)
+        decisions[:, self.solved[inside] - block.start] = self.values[inside, rows].T
+        return decisions
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """Machines and posteriors of all pairs; `solved` are those without a closed form, with their coefficients."""
+
+    costs: FloatArray
+    factor: FloatArray
+    offset: FloatArray
+    solved: IntArray
+    coefficients: FloatArray
+    slope: FloatArray
+    intercept: FloatArray
+
+    def predict(self, examples: Examples, new: Any, sums: FloatArray | None = None) -> Iterator[FloatArray]:
+        """Distributions of new rows, block by block; ``sums`` are their kernel products with the weights, if known."""
+        n_labels = len(self.costs)
+        shared = 0 if sums is not None else n_labels
+        expansion = examples.expansion(slice(None), np.hstack([examples.weights[:, :shared], self.coefficients]))
+        for block in row_blocks(new.shape[0], n_labels**2, BLOCK):
+            values = expansion(measured_from(examples.origin, new[block]))
+            own, solved = values[:, :shared] if sums is None else sums[block], values[:, shared:]
+            decisions = _decide(self.factor, self.offset, own * self.costs, examples.pairs)
+            decisions[:, self.solved] = solved + self.offset[self.solved]
+            decisions *= self.slope
+            decisions += self.intercept
+            yield couple(expit(decisions, out=decisions), n_labels)
+
+
+def _decide(factor: FloatArray, offset: FloatArray, sums: FloatArray, pairs: tuple[IntArray, IntArray]) -> FloatArray:
+    """Decision values of machines with γ = m for rows with the given kernel products K @ costs."""
+    decisions = sums[:, pairs[0]]
+    decisions -= sums[:, pairs[1]]
+    decisions *= factor
+    decisions += offset
+    return decisions
+
+
+def fit_pairs(
+    examples: Examples,
+    C: float,
+    *,
+    equal_mass: bool,
+    max_machines: float = np.inf,
+    n_jobs: int | None = None,
+    previous: PairFit | None = None,
+) -> tuple[PairModel, PairFit]:
+    """Fit machines on all rows, and posteriors on the decision values of machines that have not seen the row.
+
+    Parameters
+    ----------
+    examples : Examples
+        What to learn from.
+    C : float
+        Cost of one unit of weight.
+    equal_mass : bool
+        Whether every label gets the same total cost.
+    max_machines : float, default=inf
+        For more machines than this, those of the folds included, an error is raised before the solver starts.
+    n_jobs : int, default=None
+        Batches of machines to solve at the same time.
+    previous : PairFit, default=None
+        The fit on all rows for another C, from which the solver begins.
+
+    Returns
+    -------
+    model : PairModel
+        What predicts.
+    final : PairFit
+        The fit on all rows.
+    """
+    _warn_if_long(len(examples.pairs[0]), len(examples.weights))
+    closed: list[PairFit] = []
+    for fold in (None, *(examples.folds if len(examples.folds) > 1 else [])):  # one row cannot be held out
+        closed.append(_closed_forms(examples, fold, C, equal_mass=equal_mass))
+        _check_number(sum(len(fit.solved) for fit in closed), max_machines)
+    (final,) = _solve(examples, closed[:1], n_jobs, previous)
+    held_out = [(final, slice(None))]
+    if len(closed) > 1:
+        # most rows are those of the final fit, which is nearer than the fit of the same rows for another C
+        held_out = [(fit, fit.fold) for fit in _solve(examples, closed[1:], n_jobs, final) if fit.fold is not None]
+    slope, intercept = np.empty_like(final.offset), np.empty_like(final.offset)
+    size = ROUNDING * np.abs(final.sums).max(axis=0)
+    for block in row_blocks(len(slope), len(examples.weights), BLOCK):
+        a, b = (labels[block] for labels in examples.pairs)
+        decisions = np.concatenate([fit.decisions(rows, block, (a, b)) for fit, rows in held_out])
+        weights = examples.weights
+        slope[block], intercept[block] = fit_sigmoids(
+            decisions, weights[:, a], weights[:, b], noise=np.maximum(size[a], size[b])
+        )
+    coefficients = np.ascontiguousarray(final.gamma.T)
+    return PairModel(final.costs, final.factor, final.offset, final.solved, coefficients, slope, intercept), final
+
+
+def _closed_forms(examples: Examples, fold: slice | None, C: float, *, equal_mass: bool) -> PairFit:
+    """Fit all pairs in closed form on the rows that are not in the fold, and find those that need a solver."""
+    a, b = examples.pairs
+    weights, products = _without(fold, examples.weights), examples.fold_sums.sum(axis=0)
+    if fold is not None:
+        products = products - examples.fold_sums[examples.folds.index(fold)]
+    unit = label_costs(weights.sum(axis=0), examples.weights.sum() / weights.shape[1], C, equal_mass=equal_mass)
+    costs, sums = weights * unit, products * unit
+    blocks = row_blocks(len(a), len(costs), BLOCK)
+    parts = [solve_between_margins(sums, costs, (a[block], b[block])) for block in blocks]
+    factor, offset, optimal = (np.concatenate(part) for part in zip(*parts, strict=True))
+    nothing = np.empty((0, len(costs)))
+    return PairFit(C, fold, sums, unit, factor, offset, np.flatnonzero(~optimal), nothing, nothing)
+
+
+def _without(fold: slice | None, weights: FloatArray) -> FloatArray:
+    """Weights of the rows that are not held out."""
+    if fold is None:
+        return weights
+    weights = weights.copy()
+    weights[fold] = 0.0
+    return weights
+
+
+def _solve(examples: Examples, fits: Sequence[PairFit], n_jobs: int | None, start: PairFit | None) -> Sequence[PairFit]:
+    """Solve the pairs of some fits that have no closed form, all of them together, batch by batch."""
+    n_samples, n_labels = examples.weights.shape
+    n_machines = sum(len(fit.solved) for fit in fits)
+    if not n_machines:
+        return fits
+    # One row for each label of each fit, so that a pair of one fit is a pair of rows.
+    costs = np.concatenate([(_without(fit.fold, examples.weights) * fit.costs).T for fit in fits])
+    a, b = (
+        np.concatenate([position * n_labels + labels[fit.solved] for position, fit in enumerate(fits)])
+        for labels in examples.pairs
+    )
+    pairs = np.concatenate([fit.solved for fit in fits])
+    offset = np.concatenate([fit.offset[fit.solved] for fit in fits])
+
+    def task(batch: IntArray) -> Any:
+        u, v = costs[a[batch]], costs[b[batch]]
+        gamma, first_offset = u - v, offset[batch]
+        if start is not None and len(start.solved):  # begin at its machines, with γ in proportion to C
+            found = np.minimum(np.searchsorted(start.solved, pairs[batch]), len(start.solved) - 1)
+            known = start.solved[found] == pairs[batch]
+            gamma[known] = (fits[0].C / start.C) * start.gamma[found[known]]
+            first_offset[known] = start.offset[pairs[batch][known]]
+        return delayed(solve_machines)(examples.solver_kernel, u, v, gamma, first_offset)
+
+    n_batches = max(-(-n_machines * n_samples // SOLVER_BLOCK), min(n_machines, effective_n_jobs(n_jobs)))
+    parts = Parallel(n_jobs=n_jobs)(task(batch) for batch in np.array_split(np.arange(n_machines), n_batches))
+    gamma, values = (np.concatenate([getattr(part, name) for part in parts]) for name in ("gamma", "values"))
+    offset = np.concatenate([part.offset for part in parts])
+    _warn_if_stopped(n_machines - sum(int(part.solved.sum()) for part in parts), n_machines)
+    solved = []
+    ends = np.cumsum([len(fit.solved) for fit in fits])
+    for fit, end in zip(fits, ends, strict=True):
+        own = slice(end - len(fit.solved), end)
+        all_offsets = fit.offset.copy()
+        all_offsets[fit.solved] = offset[own]
+        solved.append(replace(fit, offset=all_offsets, gamma=gamma[own], values=values[own]))
+    return solved
+
+
+def _warn_if_long(n_pairs: int, n_samples: int) -> None:
+    n_decisions = n_pairs * n_samples
+    if n_decisions >= LONG_FIT:
+        minutes = round(n_decisions * SECONDS_PER_DECISION / 60)
+        warn(
+            f"PTSVM fits {n_pairs:,} pairs of labels on {n_samples:,} rows: expect about "
+            f"{f'{minutes} minutes' if minutes > 1 else 'a minute'}. Fewer labels or a smaller max_samples take less.",
+        )
+
+
+def _check_number(n_machines: int, max_machines: float) -> None:
+    if n_machines > max_machines:
+        raise ParameterError(
+            f"PTSVM would have to solve at least {n_machines:,} support vector machines, more than ",
+            Parameter("max_machines", max_machines),
+            ": that many pairs of labels, of all rows and of the folds, have no closed form. Choose a smaller C (",
+            Parameter("C", 1e-3),
+            " leaves next to none), a smaller gamma or fewer n_folds, or raise max_machines.",
+        )
+
+
+def _warn_if_stopped(n_stopped: int, n_machines: int) -> None:
+    if n_stopped:
+        warn(
+            f"PTSVM stopped {n_stopped} of {n_machines} machines after {MAX_STEPS} steps of Newton's method, short of "
+            "their optimum. Scale the features (sklearn.preprocessing.StandardScaler), or choose a smaller C.",
+            ConvergenceWarning,
+        )
 
 
 class PTSVM(BaseLDL):
@@ -43,24 +394,21 @@ class PTSVM(BaseLDL):
     optimal then; of these the one that brings the mean decision value nearest to 0 is taken. That condition is tested
     pair by pair; the pairs that fail it (`solved_pairs_`) need a solver, once for each fold and once for all rows. They
     share one kernel matrix, and a semismooth Newton method solves all of them together, to within 1e-8 of the
-    optimality conditions, where the margins are at ±1. It begins at that closed form; where many rows are on a margin,
-    at a point near the optimum that the alternating direction method of multipliers finds; and with fewer than 300
-    rows, where LIBSVM arrives soon. Pairs with more than 4,096 rows exactly on a margin, and those that take more than
-    400 steps, go to LIBSVM one after the other, which stops within 1e-6. With very many labels choose C so small (1e-3,
-    say) that no pair needs a solver: as long as that is so, the value of C changes nothing, because Platt's posterior
-    sets the scale.
+    optimality conditions, where the margins are at ±1. A pair that needs more than 400 steps stops there, with a
+    warning. With very many labels choose C so small (1e-3, say) that no pair needs a solver: as long as that is so, the
+    value of C changes nothing, because Platt's posterior sets the scale.
 
-    Features are taken as they are: scale them first if they have different units. A number added to a feature changes
+    Features are taken as they are: scale them first if they have different units. Adding a number to a feature changes
     nothing, except with ``gamma="scale"``: then it changes the variance of all numbers in X, and so the width.
 
     Parameters
     ----------
     kernel : {"rbf", "linear"}, default="rbf"
-        ``exp(-gamma * ||x - z||²)`` or ``x @ z``. With ``"linear"`` no kernel matrix is built as long as every pair
-        is known in closed form, so that it serves any number of rows; put
-        `sklearn.kernel_approximation.Nystroem` or `RBFSampler` before it for a Gaussian kernel on many rows.
+        ``exp(-gamma * ||x - z||²)`` or ``x @ z``. With ``"linear"`` and more rows than features no kernel matrix is
+        built, so that it serves any number of rows; put `sklearn.kernel_approximation.Nystroem` or `RBFSampler` before
+        it for a Gaussian kernel on many rows.
     C : float, default=1.0
-        Price of an example on the wrong side of its margin.
+        Cost of an example on the wrong side of its margin.
     gamma : {"auto", "scale"} or float, default="auto"
         Width of the Gaussian kernel: ``1 / n_features`` (LIBSVM's default, which the paper's published code uses),
         ``1 / (n_features * X.var())``, or the number itself. The linear kernel has none.
@@ -71,24 +419,23 @@ class PTSVM(BaseLDL):
     resample : {None, "multinomial"}, default=None
         None uses the expected numbers of copies; ``"multinomial"`` draws them, as in the paper.
     max_samples : int or None, default=None
-        Largest number of rows to learn from; None takes all rows. From more rows, this many are drawn without
+        Maximum number of rows to learn from; None takes all rows. From more rows, this many are drawn without
         replacement with probabilities in proportion to their weights, and then count the same. The time of the closed
         form grows with the square of this number, and so does the memory of the solver.
     n_folds : int, default=5
         Parts of the out-of-fold step; row i is in part ``i % n_folds``.
     memory_limit : float, default=2.0
-        Largest kernel matrix, in GiB. The closed form stores none; if the solver would need a larger one, it works on a
-        low-rank factor (Cholesky with complete pivoting, at most 1000 columns), with a warning that says how far the
-        kernel is off at most; with large C decision values are off by several times as much. 2 GiB are enough for
-        16,384 rows. Up to 8,192 rows the solver may hold an inverse of the same size in single precision besides.
+        Maximum size of a kernel matrix, in GiB. The closed form stores none; if a pair needs a solver and its matrix
+        would be larger, ``fit`` raises an error. 2 GiB are enough for 16,384 rows. Up to 8,192 rows the solver may hold
+        an inverse of the same size in single precision besides.
     max_machines : int or None, default=20000
-        Largest number of machines to solve: pairs without a closed form, times ``n_folds + 1``. More are refused with
-        an error instead of a fit that takes hours; None sets no limit.
+        Maximum number of machines to solve: pairs without a closed form, times ``n_folds + 1``. More raise an error
+        instead of a fit that takes hours; None sets no limit.
     n_jobs : int, default=None
-        Batches of pairs that are solved at the same time.
+        Number of batches of pairs that are solved at the same time.
     random_state : int, RandomState instance or None, default=None
-        Decides which rows are drawn if there are more than ``max_samples``, and the copies with
-        ``resample="multinomial"``. In all other cases nothing is random.
+        Seed for drawing rows if there are more than ``max_samples``, and copies with ``resample="multinomial"``. In all
+        other cases nothing is random.
 
     Attributes
     ----------
@@ -98,9 +445,6 @@ class PTSVM(BaseLDL):
         Width of the Gaussian kernel; None for the linear kernel.
     solved_pairs_ : ndarray of shape (n_solved, 2)
         Pairs of labels whose final machine is not known in closed form.
-    kernel_error_ : float
-        Largest error of an entry of the kernel matrix that the solver worked with; 0 unless a low-rank factor took
-        its place.
     n_features_in_ : int
         Number of features seen by ``fit``.
     n_labels_ : int
@@ -146,7 +490,7 @@ class PTSVM(BaseLDL):
     """
 
     _keeps_rows = True
-    _model_parts = (Examples, PairModel, Machines)
+    _model_parts = (Examples, PairModel)
     _constraints: ClassVar = {
         "kernel": one_of(
             "rbf",
@@ -196,7 +540,7 @@ class PTSVM(BaseLDL):
         self._fit_pairs(self._make_examples(X, D, sample_weight))
 
     def _make_examples(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> Examples:
-        """Choose rows, weigh them and order them by fold: everything that does not depend on C."""
+        """Choose rows, weight them and order them by fold: everything that does not depend on C."""
         generator = check_random_state(self.random_state)
         chosen, weight = _choose_rows(X.shape[0], sample_weight, self.max_samples, generator)
         fold_of = np.arange(len(chosen)) % min(self.n_folds, len(chosen))
@@ -208,16 +552,16 @@ class PTSVM(BaseLDL):
         counts *= counts.size / counts.sum()
         if self.resample == "multinomial":
             counts = multinomial_counts(counts, counts.size, random_state=generator)
-        self.gamma_ = None if self.kernel == "linear" else kernel_width(rows, self.gamma)
+        self.gamma_ = None if self.kernel == "linear" else _kernel_width(rows, self.gamma)
         origin = column_medians(rows)
         folds = [slice(int(start), int(end)) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         limit = self.memory_limit * 2.0**30
         return Examples(measured_from(origin, rows), counts, folds, self.gamma_, limit, origin)
 
     def _fit_pairs(self, examples: Examples, previous: PairFit | None = None) -> PairFit:
-        """Fit the pairs for the present C; return the fit on all rows, from which that for another C can begin."""
+        """Fit the pairs for the current C; return the fit on all rows, from which that for another C can begin."""
         self._model: PairModel
-        self._model, final = fit_pair_model(
+        self._model, final = fit_pairs(
             examples,
             self.C,
             equal_mass=self.equal_mass,
@@ -225,9 +569,8 @@ class PTSVM(BaseLDL):
             n_jobs=self.n_jobs,
             previous=previous,
         )
-        self._examples = replace(examples)  # without what was cached for fitting
+        self._examples = replace(examples)  # a copy without the kernel matrix and sums that were cached for fitting
         self.solved_pairs_ = np.column_stack(examples.pairs)[self._model.solved]
-        self.kernel_error_ = examples.solver_kernel.error if len(self.solved_pairs_) else 0.0
         return final
 
     def _predict(self, X: Any) -> FloatArray:
@@ -243,7 +586,7 @@ class PTSVM(BaseLDL):
         if not values:
             return
         examples = self._make_examples(X, D, sample_weight)
-        sums = examples.expansion(slice(None), examples.weights)(examples.measured(X_new))
+        sums = examples.expansion(slice(None), examples.weights)(measured_from(examples.origin, X_new))
         predictions: dict[float, FloatArray] = {}
         final = None
         for value in sorted(set(values)):
@@ -251,14 +594,3 @@ class PTSVM(BaseLDL):
             final = self._fit_pairs(examples, final)
             predictions[value] = np.concatenate(list(self._model.predict(examples, X_new, sums)))
         yield from (predictions[value] for value in values)
-
-
-def _choose_rows(
-    n_samples: int, sample_weight: FloatArray | None, max_samples: int | None, generator: np.random.RandomState
-) -> tuple[npt.NDArray[np.intp], FloatArray]:
-    """Rows to learn from, and their weights; rows drawn with probabilities by weight count the same afterwards."""
-    weight = np.ones(n_samples) if sample_weight is None else sample_weight
-    if max_samples is None or n_samples <= max_samples:
-        return np.arange(n_samples), weight
-    drawn = generator.choice(n_samples, size=max_samples, replace=False, p=weight / weight.sum())
-    return np.sort(drawn), np.ones(max_samples)
