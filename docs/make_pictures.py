@@ -50,7 +50,7 @@ def label_distributions(lexicon):
     names = list(lexicon.label_names)
     with style():
         figure, (above, below) = plt.subplots(2, 1, figsize=(6.4, 4.6), layout="constrained")
-        LabelCasesDisplay.from_predictions(lexicon.D[[row]], share=0.6, label_names=names, ax=above)
+        LabelCasesDisplay.from_predictions(lexicon.D[[row]], fraction=0.6, label_names=names, ax=above)
         DistributionDisplay.from_predictions(lexicon.D[[row]], predicted, label_names=names, ax=below)
         below.set_xlabel(f"ratings of the word “{WORD}” by ten people, and predictions without these")
     save(figure, "label-distributions")

@@ -20,7 +20,7 @@ from skldl.experiments import StudyResults
 from skldl.metrics import PAPER_MEASURES
 from skldl.metrics.selection import Selection, select_measures
 from skldl.plots import MeasureDendrogramDisplay, style
-from skldl.report._prediction_figures import typical_datasets, typical_examples
+from skldl.report._figures import typical_datasets, typical_examples
 
 STUDY = Path(__file__).parents[1] / "studies" / "tkde2016"
 FOLDER = Path(__file__).parent / "figures"

@@ -41,5 +41,5 @@ plt.show()
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 for ax, (name, P) in zip(axes, {"before": before, "after": after}.items(), strict=True):
-    TernaryDisplay.from_predictions(D[test], {name: P}, most_points=40, label_names=["A", "B", "C"], ax=ax)
+    TernaryDisplay.from_predictions(D[test], {name: P}, max_points=40, label_names=["A", "B", "C"], ax=ax)
 plt.show()

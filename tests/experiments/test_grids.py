@@ -13,7 +13,7 @@ from skldl.experiments import Candidate, Study, run_study
 from skldl.experiments.grids import grid_end_notes, natural_limit_notes
 from skldl.experiments.study_file import dump_study, parse_study
 from skldl.experiments.tables import settings_table
-from skldl.report._sensitivity_figures import sensitivity_figures
+from skldl.report._figures import sensitivity_figures
 
 FILE = """
 datasets = ["Artificial", "Lexicon"]
@@ -122,7 +122,7 @@ def test_a_list_of_one_number_can_be_the_end_of_a_grid(study, monkeypatch, chose
 
 def test_the_figure_of_sensitivity_shows_all_values(study, monkeypatch):
     drawn = []
-    monkeypatch.setattr("skldl.report._sensitivity_figures.draw", lambda *reported: drawn.append(reported[3].__self__))
+    monkeypatch.setattr("skldl.report._figures.draw", lambda *reported: drawn.append(reported[3]))
     list(sensitivity_figures(run_study(study)))
     assert drawn[0].values == [1, 2, 3, 8, 20]
     assert np.isnan(drawn[0].curves["small"][2:]).all()

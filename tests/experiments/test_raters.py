@@ -14,7 +14,7 @@ from skldl.experiments.header import raters_of
 from skldl.experiments.study_file import parse_study
 from skldl.experiments.tables import measure_table
 from skldl.report import render_report
-from skldl.report._rater_figures import _caption
+from skldl.report._figures import _caption_of_raters
 
 pd = pytest.importorskip("pandas")
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
@@ -90,7 +90,7 @@ def test_captions_of_words_without_a_scale(n_random, reported):
     right = np.where(generator.random((200, 12)) < 0.9, truth[:, None], generator.integers(0, 3, (200, 12)))
     votes = np.array(["a", "b", "c"])[np.hstack([generator.integers(0, 3, (200, n_random)), right])]
     summary = RaterSummary.from_votes(votes, labels=["a", "b", "c"])
-    text = _caption(replace(summary, table=replace(summary.table, rater=list(range(1, n_random + 13)))))
+    text = _caption_of_raters(replace(summary, table=replace(summary.table, rater=list(range(1, n_random + 13)))))
     assert "Severity" not in text
     assert ". Lines are intervals" in text
     assert text.count("(spammer)") == min(n_random, 8)
@@ -102,7 +102,7 @@ def test_captions_of_many_raters_count_the_flags():
     crowd = np.hstack([np.repeat(votes, 210, axis=1), np.random.default_rng(1).integers(1, 6, (30, 30))])
     summary = RaterSummary.from_votes(crowd)
     assert summary.flagged["spammer"] > 15
-    text = _caption(RaterSummary.from_dict(summary.to_dict()))
+    text = _caption_of_raters(RaterSummary.from_dict(summary.to_dict()))
     assert f"{summary.flagged['spammer']} as spammer" in text
     assert "(spammer)" not in text
 

@@ -18,9 +18,8 @@ from skldl.experiments.tables import (
     skill_table,
 )
 from skldl.report import render_report
-from skldl.report._correction_figures import correction_figures
-from skldl.report._headline import headline
-from skldl.report._skill import skill_figure, skills_with_intervals
+from skldl.report._figures import correction_figures
+from skldl.report._summary import headline, skill_figure, skills_with_intervals
 from skldl.uncertainty import noise_floor
 from skldl.uncertainty._intervals import coverage_of_folds
 

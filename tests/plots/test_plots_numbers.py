@@ -61,7 +61,7 @@ def test_cases_follow_from_the_distribution():
     np.testing.assert_allclose(display.cases.sum(axis=1), 1)
     drawn = [[patch.get_width() for patch in ax.patches] for ax in display.axes_]
     np.testing.assert_array_equal(drawn, display.cases)
-    everything = plots.LabelCasesDisplay.from_predictions([[0.5, 0.3, 0.2]], share=1.0).cases
+    everything = plots.LabelCasesDisplay.from_predictions([[0.5, 0.3, 0.2]], fraction=1.0).cases
     np.testing.assert_allclose(everything[1], 1 / 3)
     tied = plots.LabelCasesDisplay.from_predictions([[0.6, 0.2, 0.2]]).cases
     np.testing.assert_allclose(tied[1], 1 / 3)
@@ -185,7 +185,7 @@ class TestCalibration:
         P = D.copy()
         P[:, 13] += 0.5
         P /= P.sum(axis=1, keepdims=True)
-        display = plots.CalibrationDisplay.from_predictions(D, P, most_panels=3)
+        display = plots.CalibrationDisplay.from_predictions(D, P, max_panels=3)
         assert len(display.axes_) == 3
         assert display.shown_[0] == 13
         assert "3 of 20 labels" in display.figure_.get_suptitle()

@@ -20,11 +20,10 @@ from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.outputs import write_outputs
 from skldl.experiments.statistics import compare
 from skldl.experiments.tables import measure_table
-from skldl.report import _correction_figures, render_report, write_report
-from skldl.report._figures import overview_figures
-from skldl.report._headline import headline, trusted_tests
+from skldl.report import _figures, render_report, write_report
+from skldl.report._figures import comparison_figures
 from skldl.report._page import columns_of_words, sort_key
-from skldl.report._skill import skill_figure, skills_with_intervals
+from skldl.report._summary import headline, skill_figure, skills_with_intervals, trusted_tests
 from skldl.testing import make_distributions
 from skldl.uncertainty._calibration_maps import cross_fit_maps
 
@@ -162,8 +161,8 @@ def test_calibration_maps_see_no_mean_with_the_fold_of_the_row(broken, monkeypat
         seen.append((D, means, folds))
         return cross_fit_maps(methods, D, P, means, weight, folds)
 
-    monkeypatch.setattr(_correction_figures, "cross_fit_maps", remember)
-    assert list(_correction_figures.correction_figures(StudyResults.load(broken)))
+    monkeypatch.setattr(_figures, "cross_fit_maps", remember)
+    assert list(_figures.correction_figures(StudyResults.load(broken)))
     assert seen
     for D, means, folds in seen:
         for train, test in folds:
@@ -271,7 +270,7 @@ def test_figures_of_average_ranks_need_five_datasets(healthy):
     for n_datasets, expected in ((4, 0), (5, 3)):
         results = changed(healthy, [f"d{i}" for i in range(n_datasets)], level)
         tests = {measure: compare(results, measure) for measure in results.measures}
-        names = [figure.name for figure in overview_figures(results, tests)]
+        names = [figure.name for figure in comparison_figures(results, tests)]
         assert sum(name.startswith("critical-") for name in names) == expected
         assert sum(name.startswith("ranks-") for name in names) == expected
 

@@ -8,8 +8,8 @@ from scipy import stats
 from skldl.experiments import StudyResults
 from skldl.metrics import Skill
 from skldl.report._figures import best_candidates
-from skldl.report._headline import _against_the_mean
-from skldl.report._skill import (
+from skldl.report._summary import (
+    _against_the_mean,
     skill_figure,
     skill_interval,
     skill_summary_figure,

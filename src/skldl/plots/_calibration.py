@@ -1,7 +1,7 @@
 """`CalibrationDisplay`: where a label is predicted with some degree, which degree does it really have, on average?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
-from skldl.plots._style import MUTED, columns_that_fit, legend_beside, looks, panels, plain
+from skldl.plots._display import PredictionDisplay, named_predictions, names_of_labels
+from skldl.plots._style import MUTED, columns_that_fit, legend_beside, looks, panels, plain, width_of
 from skldl.utils.typing import FloatArray
 
 
@@ -74,6 +74,16 @@ def calibration_curve(true: npt.ArrayLike, predicted: npt.ArrayLike, n_bins: int
     return CalibrationCurve(means[0], means[1], round(error, 12))
 
 
+def calibration_curves(
+    true: FloatArray, predicted: Mapping[str, FloatArray], n_bins: int = 10
+) -> dict[str, list[CalibrationCurve]]:
+    """The curve of each label, for each table of predictions."""
+    return {
+        name: [calibration_curve(true[:, j], table[:, j], n_bins) for j in range(true.shape[1])]
+        for name, table in predicted.items()
+    }
+
+
 @dataclass(eq=False)
 class CalibrationDisplay(PredictionDisplay):
     """One panel for each label: mean real degree against mean predicted degree, in bins of equal size.
@@ -87,7 +97,7 @@ class CalibrationDisplay(PredictionDisplay):
         From the name of each model to its curves, one for each label.
     label_names : list of str
         Names of the labels.
-    most_panels : int
+    max_panels : int
         With more labels than this, only the worst are drawn.
 
     Attributes
@@ -110,7 +120,7 @@ class CalibrationDisplay(PredictionDisplay):
 
     curves: dict[str, list[CalibrationCurve]]
     label_names: list[str]
-    most_panels: int = 12
+    max_panels: int = 12
 
     @classmethod
     def from_predictions(
@@ -119,7 +129,7 @@ class CalibrationDisplay(PredictionDisplay):
         D_pred: Any,
         *,
         n_bins: int = 10,
-        most_panels: int = 12,
+        max_panels: int = 12,
         label_names: Sequence[str] | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -133,7 +143,7 @@ class CalibrationDisplay(PredictionDisplay):
             Predicted distributions, or several tables of them by name.
         n_bins : int, default=10
             Number of bins.
-        most_panels : int, default=12
+        max_panels : int, default=12
             With more labels than this, only the worst are drawn.
         label_names : sequence of str, default=None
             Names of the labels.
@@ -146,20 +156,26 @@ class CalibrationDisplay(PredictionDisplay):
             The figure, drawn.
         """
         true, predicted = named_predictions(D_true, D_pred)
-        curves = {
-            name: [calibration_curve(true[:, j], table[:, j], n_bins) for j in range(true.shape[1])]
-            for name, table in predicted.items()
-        }
-        return cls(curves, names_of_labels(D_true, label_names, true.shape[1]), most_panels).plot(ax)
+        curves = calibration_curves(true, predicted, n_bins)
+        return cls(curves, names_of_labels(D_true, label_names, true.shape[1]), max_panels).plot(ax)
+
+    def _shape(self, width: float | None) -> tuple[int, int]:
+        """Numbers of rows and columns of panels."""
+        n_shown = min(len(self.label_names), self.max_panels)
+        n_columns = columns_that_fit(width, min(n_shown, 4))
+        return math.ceil(n_shown / n_columns), n_columns
+
+    def _size(self, width: float | None) -> tuple[float, float]:
+        n_rows, n_columns = self._shape(width)
+        return 1.6 + 2.0 * n_columns, 0.6 + 1.85 * n_rows
 
     def _draw(self, ax: Axes | None) -> None:
         n_labels = len(self.label_names)
         errors = np.mean([[curve.error for curve in curves] for curves in self.curves.values()], axis=0)
-        worst = np.argsort(-errors, kind="stable")[: self.most_panels]
-        self.shown_ = [int(label) for label in (np.sort(worst) if n_labels <= self.most_panels else worst)]
-        n_columns = columns_that_fit(ax, min(len(self.shown_), 4))
-        n_rows = math.ceil(len(self.shown_) / n_columns)
-        self.figure_, grid = panels(ax, n_rows, n_columns, 1.6 + 2.0 * n_columns, 0.6 + 1.85 * n_rows)
+        worst = np.argsort(-errors, kind="stable")[: self.max_panels]
+        self.shown_ = [int(label) for label in (np.sort(worst) if n_labels <= self.max_panels else worst)]
+        n_rows, n_columns = self._shape(width_of(ax))
+        self.figure_, grid = panels(ax, n_rows, n_columns, self.size())
         cells = [panel for row in grid for panel in row]
         self.axes_ = cells[: len(self.shown_)]
         for panel, label in zip(self.axes_, self.shown_, strict=True):
@@ -172,7 +188,7 @@ class CalibrationDisplay(PredictionDisplay):
             row[0].set_ylabel("mean real degree")
         for column in range(n_columns):
             self.axes_[column::n_columns][-1].set_xlabel("mean predicted degree")
-        if ax is None and n_labels > self.most_panels:
+        if ax is None and n_labels > self.max_panels:
             note = f"The {len(self.shown_)} of {n_labels} labels with the largest error, worst first."
             self.figure_.suptitle(note, fontsize=9.5)
         if len(self.curves) > 1:

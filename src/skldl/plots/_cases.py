@@ -15,14 +15,13 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl.plots._display import Display
-from skldl.plots._inputs import labels_known_to, names_of_labels
-from skldl.plots._style import columns_that_fit, looks, name_axis, panels
+from skldl.plots._display import Display, labels_known_to, names_of_labels
+from skldl.plots._style import columns_that_fit, looks, name_axis, panels, width_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_distributions
 
 TITLES = ("one label", "a set of labels", "a label distribution")
-MOST_NUMBERS = 10  # with more labels, numbers above the bars would touch each other
+MAX_NUMBERS = 10  # with more labels, numbers above the bars would touch each other
 
 
 @dataclass(eq=False)
@@ -35,8 +34,8 @@ class LabelCasesDisplay(Display):
         The general case, from which the other two follow.
     label_names : list of str
         Names of the labels.
-    share : float
-        The label set holds the largest degrees that together reach this share of the mass; equal ones together.
+    fraction : float
+        The label set holds the largest degrees that together reach this fraction of the mass; equal ones together.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class LabelCasesDisplay(Display):
 
     distribution: FloatArray
     label_names: list[str]
-    share: float = 0.75
+    fraction: float = 0.75
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> Self:
@@ -72,7 +71,7 @@ class LabelCasesDisplay(Display):
         X : array-like or DataFrame of shape (n_samples, n_features)
             Features.
         **options : dict
-            What ``from_predictions`` takes.
+            Arguments of ``from_predictions``.
 
         Returns
         -------
@@ -88,7 +87,7 @@ class LabelCasesDisplay(Display):
         D: Any,
         *,
         row: int = 0,
-        share: float = 0.75,
+        fraction: float = 0.75,
         label_names: Sequence[str] | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -100,8 +99,8 @@ class LabelCasesDisplay(Display):
             Distributions, real or predicted.
         row : int, default=0
             Which of them to draw.
-        share : float, default=0.75
-            The label set holds the largest degrees that together reach this share of the mass; equal ones together.
+        fraction : float, default=0.75
+            The label set holds the largest degrees that together reach this fraction of the mass; equal ones together.
         label_names : sequence of str, default=None
             Names of the labels.
         ax : Axes, default=None
@@ -113,28 +112,32 @@ class LabelCasesDisplay(Display):
             The figure, drawn.
         """
         rows = check_distributions(D, name="D")
-        return cls(rows[row], names_of_labels(D, label_names, rows.shape[1]), share).plot(ax)
+        return cls(rows[row], names_of_labels(D, label_names, rows.shape[1]), fraction).plot(ax)
 
     @property
     def cases(self) -> FloatArray:
         """The three distributions that are drawn."""
         order = np.argsort(-self.distribution, kind="stable")
         before = np.cumsum(self.distribution[order]) - self.distribution[order]
-        least = self.distribution[order[before < self.share]][-1]
+        least = self.distribution[order[before < self.fraction]][-1]
         members = self.distribution >= least  # equal degrees are in or out together
         single, several = np.zeros((2, len(self.distribution)))
         single[order[0]] = 1.0
         several[members] = 1.0 / members.sum()
         return np.array([single, several, self.distribution])
 
+    def _size(self, width: float | None) -> tuple[float, float]:
+        n_labels = len(self.distribution)
+        if columns_that_fit(width, 3) < 3:  # one panel below the other
+            return 4.0, 1.2 + 3 * (0.25 + 0.17 * n_labels)
+        return (7.5, 1.3 + 0.16 * n_labels) if n_labels <= MAX_NUMBERS else (9.0, 1.5 + 0.17 * n_labels)
+
     def _draw(self, ax: Axes | None) -> None:
         n_labels = len(self.distribution)
-        many = n_labels > MOST_NUMBERS
-        width = 7.5 if not many else 9.0
-        height = 1.3 + 0.16 * n_labels if not many else 1.5 + 0.17 * n_labels
-        stacked = columns_that_fit(ax, 3) < 3
+        many = n_labels > MAX_NUMBERS
+        stacked = columns_that_fit(width_of(ax), 3) < 3
         shape = (3, 1) if stacked else (1, 3)
-        self.figure_, grid = panels(ax, *shape, width, height, sharex=not many, sharey=not stacked)
+        self.figure_, grid = panels(ax, *shape, self.size(), sharex=not many, sharey=not stacked)
         self.axes_ = [panel for row in grid for panel in row]
         for place, (panel, case, title) in enumerate(zip(self.axes_, self.cases, TITLES, strict=True)):
             panel.barh(np.arange(n_labels), case, 0.75, color=looks(["SA-BFGS"])["SA-BFGS"].colour)

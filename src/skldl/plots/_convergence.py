@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 
-from skldl.plots._display import Display
-from skldl.plots._inputs import named_estimators
+from skldl.plots._display import Display, named_estimators
 from skldl.plots._style import legend_beside, looks, plain
 
 
@@ -68,10 +67,10 @@ class ConvergenceDisplay(Display):
     def _draw(self, ax: Axes | None) -> None:
         values = {name: np.asarray(curve, dtype=np.float64) for name, curve in self.curves.items()}
         least = min(float(curve.min()) for curve in values.values())
-        ax = self._take(ax, 6.2, 3.4)
+        ax = self._axes(ax)
         for name, look in looks(values).items():
             gap = values[name] - least
-            above = gap > 0  # the least of all has no place on a logarithmic axis
+            above = gap > 0  # the minimum itself cannot be drawn on a logarithmic axis
             steps = np.arange(1, len(gap) + 1)[above]
             ax.plot(steps, gap[above], **look.line, markevery=0.08, label=plain(name))
         ax.set(xscale="log", yscale="log")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from matplotlib.axes import Axes
 
@@ -13,7 +13,7 @@ from skldl.uncertainty import CoverageCurve
 
 @dataclass(eq=False)
 class CoverageDisplay(Display):
-    """Share of degrees inside the intervals against the level of the intervals, one line for each model.
+    """Fraction of degrees inside the intervals against the level of the intervals, one line for each model.
 
     On the diagonal both agree. A line above it: the intervals are wider than they need to be; below it: too narrow.
 
@@ -39,6 +39,7 @@ class CoverageDisplay(Display):
     """
 
     curves: Mapping[str, CoverageCurve]
+    _inches: ClassVar[tuple[float, float]] = (6.4, 3.8)  # with the legend
 
     @classmethod
     def from_spread(cls, model: Any, X: Any, y: Any = None, counts: Any = None, *, ax: Axes | None = None) -> Self:
@@ -64,7 +65,7 @@ class CoverageDisplay(Display):
         return cls({name: one.coverage(X, y, counts) for name, one in models.items()}).plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
-        ax = self._take(ax, 4.6, 3.8)
+        ax = self._axes(ax)
         ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
         for name, look in looks(list(self.curves)).items():
             curve = self.curves[name]

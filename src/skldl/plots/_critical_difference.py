@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 
 from skldl.exceptions import LengthMismatchError
 from skldl.experiments.statistics import nemenyi_difference, rank_rows
-from skldl.plots._display import Display
-from skldl.plots._inputs import names_of_columns
-from skldl.plots._style import MUTED, TRUTH, columns_that_fit, plain
+from skldl.plots._display import Display, names_of_columns
+from skldl.plots._style import MUTED, TRUTH, columns_that_fit, plain, width_of
 from skldl.utils.typing import FloatArray
 
 
@@ -31,14 +30,14 @@ class CriticalDifferenceDisplay(Display):
     names : list of str
         Names of the models.
     critical_difference : float
-        The gap from which on two models count as different.
+        The gap of average ranks above which two models count as different.
     title : str
         What the ranks are about.
 
     Attributes
     ----------
     groups : list of tuple of int
-        First and last place, in the order of ranks, of each group of models that are not distinguished.
+        First and last position, in the order of ranks, of each group of models that are not distinguished.
     ax_ : Axes
         The axes, once drawn.
     figure_ : Figure
@@ -109,25 +108,34 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def groups(self) -> list[tuple[int, int]]:
-        """First and last place of each group that is not distinguished; a group inside another is left out."""
+        """First and last position of each group that is not distinguished; a group inside another is left out."""
         ordered = np.sort(self.average_ranks)
         found: list[tuple[int, int]] = []
         for first in range(len(ordered)):
+            # 1e-12: ranks that differ by exactly the critical difference are not distinguished, whatever their rounding
             last = int(np.searchsorted(ordered, ordered[first] + self.critical_difference + 1e-12, side="right")) - 1
             if last > first and (not found or last > found[-1][1]):
                 found.append((first, last))
         return found
+
+    @property
+    def _first_line(self) -> float:
+        """How far the names are below the ruler: below all bars of groups."""
+        return 0.55 + 0.32 * len(self.groups)
+
+    def _size(self, width: float | None) -> tuple[float, float]:
+        return 7.2, 1.2 + 0.33 * (self._first_line + 0.55 * math.ceil(len(self.names) / 2))
 
     def _draw(self, ax: Axes | None) -> None:
         n_models = len(self.names)
         order = np.argsort(self.average_ranks, kind="stable")
         ordered = np.asarray(self.average_ranks, dtype=np.float64)[order]
         n_left = math.ceil(n_models / 2)
-        first_line = 0.55 + 0.32 * len(self.groups)
+        first_line = self._first_line
         depth = first_line + 0.55 * n_left
         low, high = 1.0, float(max(n_models, 2))
         margin = 0.5 * (high - low)
-        ax = self._take(ax, 7.2, 1.1 + 0.33 * depth)
+        ax = self._axes(ax)
         ax.set(xlim=(low - margin, high + margin), ylim=(depth, -1.5))
         ax.set_axis_off()
         self._draw_ruler(low, high)
@@ -153,8 +161,8 @@ class CriticalDifferenceDisplay(Display):
 
     def _draw_ruler(self, low: float, high: float) -> None:
         self.ax_.plot([low, high], [0, 0], color=TRUTH, linewidth=1.0)
-        is_narrow = columns_that_fit(self.ax_, 2, each=2.5) < 2
-        step = math.ceil((high - low) / 4) if is_narrow else 1  # the names at the sides leave little room
+        is_narrow = columns_that_fit(width_of(self.ax_), 2, each=2.5) < 2
+        step = math.ceil((high - low) / 4) if is_narrow else 1  # the names at the sides leave little space
         for rank in range(int(low), int(high) + 1):
             self.ax_.plot([rank, rank], [0, -0.16], color=TRUTH, linewidth=0.8)
             if (rank - int(low)) % step == 0:

@@ -1,8 +1,8 @@
 """`MeasureDendrogramDisplay`: the tree of the measures, the cut, the chosen ones and their formulae."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -12,6 +12,7 @@ from scipy.cluster import hierarchy
 
 from skldl.metrics import PAPER_MEASURES, Measure
 from skldl.metrics.selection import Selection
+from skldl.plots._display import Display
 
 # Okabe and Ito's colours, safe for colour-blind readers, each with its own marker for printing in grey
 LOOKS = (
@@ -29,7 +30,8 @@ CUT_COLOUR = "#B2182B"
 BAND_COLOUR = "#FFE9A8"
 
 
-class MeasureDendrogramDisplay:
+@dataclass(eq=False)
+class MeasureDendrogramDisplay(Display):
     """Dendrogram of measures with families coloured, the cut line, the chosen measures marked and their formulae.
 
     Parameters
@@ -53,11 +55,10 @@ class MeasureDendrogramDisplay:
     >>> display.figure_.savefig("dendrogram.png")  # doctest: +SKIP
     """
 
-    def __init__(self, selection: Selection) -> None:
-        self.selection = selection
+    selection: Selection
 
     @classmethod
-    def from_selection(cls, selection: Selection, *, ax: Axes | None = None) -> "MeasureDendrogramDisplay":
+    def from_selection(cls, selection: Selection, *, ax: Axes | None = None) -> Self:
         """Draw the dendrogram of a selection.
 
         Parameters
@@ -74,28 +75,14 @@ class MeasureDendrogramDisplay:
         """
         return cls(selection).plot(ax=ax)
 
-    def plot(self, ax: Axes | None = None) -> "MeasureDendrogramDisplay":
-        """Draw.
+    def _size(self, width: float | None) -> tuple[float, float]:
+        return 11.0, 1.6 + 0.19 * len(self.selection.measures)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure of a fitting size.
-
-        Returns
-        -------
-        MeasureDendrogramDisplay
-            This display.
-        """
-        measures = self.selection.measures
-        if ax is None:
-            _, ax = plt.subplots(figsize=(11.0, 1.6 + 0.19 * len(measures)), layout="constrained")
+    def _draw(self, ax: Axes | None) -> None:
+        ax = self._axes(ax)
         leaves = self._draw_tree(ax)
-        self._label_leaves(ax, [measures[leaf] for leaf in leaves])
+        self._label_leaves(ax, [self.selection.measures[leaf] for leaf in leaves])
         self._explain(ax)
-        self.ax_ = ax
-        self.figure_: Any = ax.figure  # a Figure, or the SubFigure of the axes
-        return self
 
     def _draw_tree(self, ax: Axes) -> list[int]:
         """Draw the links, those below the cut thick, and return the leaves from bottom to top."""

@@ -1,19 +1,29 @@
-"""`Display`: common code of the figures, whose numbers are the fields of the derived classes."""
+"""Base classes of the figures, and their input: estimators and predictions, one or several by name."""
 
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import Any, ClassVar, Self
 
 import matplotlib.pyplot as plt
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from skldl.plots._style import figure_of, style
+from skldl.exceptions import LengthMismatchError
+from skldl.metrics import MEASURES, Measure
+from skldl.plots._style import figure_of, legend_beside, looks, plain, style
+from skldl.utils.column_names import column_names, label_names
+from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_distributions, check_pair
 
 
 class Display:
-    """Base of the figures: ``plot`` draws in the common style; derived classes say what, in ``_draw``."""
+    """Base of the figures: the numbers are fields of the derived classes, which draw them in ``_draw``."""
 
     ax_: Axes
     figure_: Figure
+    _inches: ClassVar[tuple[float, float]] = (6.2, 3.4)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the figure.
@@ -32,11 +42,169 @@ class Display:
             self._draw(ax)
         return self
 
+    def size(self, width: float | None = None) -> tuple[float, float]:
+        """Width and height in inches that suit the figure.
+
+        Parameters
+        ----------
+        width : float, default=None
+            The width, if it is given, such as that of a column; None for the one that suits the figure best.
+
+        Returns
+        -------
+        width, height : float
+            The size.
+        """
+        best, height = self._size(width)
+        return best if width is None else width, height
+
     def _draw(self, ax: Axes | None) -> None:
         raise NotImplementedError
 
-    def _take(self, ax: Axes | None, width: float, height: float) -> Axes:
-        """The given axes, or those of a new figure of this size in inches, as ``ax_`` of the display."""
-        self.ax_ = plt.figure(figsize=(width, height), layout="constrained").add_subplot() if ax is None else ax
+    def _size(self, width: float | None) -> tuple[float, float]:
+        """The best width, and the height that goes with it or with the given width."""
+        return self._inches
+
+    def _axes(self, ax: Axes | None) -> Axes:
+        """The given axes, or those of a new figure, as ``ax_`` of the display."""
+        self.ax_ = plt.figure(figsize=self.size(), layout="constrained").add_subplot() if ax is None else ax
         self.figure_ = figure_of(self.ax_)
         return self.ax_
+
+
+class PredictionDisplay(Display):
+    """Base of the figures that need only true and predicted distributions: predictions of an estimator are computed."""
+
+    from_predictions: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> Any:
+        """Draw the figure from the predictions of one or several fitted estimators.
+
+        Parameters
+        ----------
+        estimator : estimator or mapping
+            A fitted estimator, or several by name.
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            Their true distributions.
+        **options : dict
+            Arguments of ``from_predictions``.
+
+        Returns
+        -------
+        display
+            The figure, drawn.
+        """
+        models = named_estimators(estimator)
+        if "label_names" in signature(cls.from_predictions).parameters and not hasattr(y, "columns"):
+            options.setdefault("label_names", labels_known_to(next(iter(models.values()))))
+        return cls.from_predictions(y, {name: model.predict(X) for name, model in models.items()}, **options)
+
+
+class BandDisplay(Display):
+    """Base of figures of curves: the mean over folds as a line, one standard deviation to either side as a band."""
+
+    curves: dict[str, FloatArray]
+    measure: str | Measure
+    _inches: ClassVar[tuple[float, float]] = (6.8, 3.4)
+
+    def _draw_bands(self, ax: Axes | None, x: npt.ArrayLike, x_title: str) -> Axes:
+        """Draw the bands of all curves, titles and legend."""
+        ax = self._axes(ax)
+        for name, look in looks(self.curves).items():
+            values = self.curves[name]
+            mean = values.mean(axis=1)
+            spread = values.std(axis=1, ddof=1) if values.shape[1] > 1 else np.zeros(len(mean))
+            ax.fill_between(x, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0)
+            ax.plot(x, mean, **look.line, label=plain(name))
+        ax.set_xlabel(x_title)
+        ax.set_ylabel(axis_title(self.measure))
+        ax.grid(axis="y")
+        legend_beside(ax)
+        return ax
+
+
+def as_values(scores: npt.ArrayLike, measure: Measure) -> FloatArray:
+    """Undo the sign that a scorer gives to a distance."""
+    return np.asarray(scores, dtype=np.float64) * (1.0 if measure.higher_is_better else -1.0)
+
+
+def named_estimators(estimator: Any) -> dict[str, Any]:
+    """Several estimators by name; one alone is called by its class, a pipeline by its last step.
+
+    Examples
+    --------
+    >>> from skldl import MeanDistribution
+    >>> named_estimators(MeanDistribution())
+    {'MeanDistribution': MeanDistribution()}
+    """
+    if isinstance(estimator, Mapping):
+        if not estimator:
+            raise ValueError("The mapping of estimators is empty: give at least one.")
+        return {str(name): model for name, model in estimator.items()}
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    return {type(last).__name__: estimator}
+
+
+def evenly_spaced(n_rows: int, most: int) -> IntArray:
+    """Row numbers: all rows, or ``most`` of them at even distances, the first and the last among them."""
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))
+
+
+def labels_known_to(estimator: Any) -> list[str] | None:
+    """Names of the labels that a fitted estimator was given."""
+    names = getattr(estimator, "label_names_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def named_predictions(D_true: Any, D_pred: Any) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Check true and predicted distributions; one table alone is called "predicted"."""
+    tables = dict(D_pred) if isinstance(D_pred, Mapping) else {"predicted": D_pred}
+    if not tables:
+        raise ValueError("The mapping of predictions is empty: give at least one table.")
+    checked = {str(name): check_pair(D_true, table)[1] for name, table in tables.items()}
+    return check_distributions(D_true, name="D_true"), checked
+
+
+def names_of_labels(D_true: Any, given: Sequence[str] | None, n_labels: int) -> list[str]:
+    """Take the names of the labels as given, or else the columns of D_true, or else label_0, label_1, …."""
+    if given is None:
+        return [str(name) for name in label_names(D_true, n_labels)]
+    if len(given) != n_labels:
+        raise LengthMismatchError(f"{len(given)} label names were given for {n_labels} labels. Give one for each.")
+    return [str(name) for name in given]
+
+
+def names_of_columns(table: Any, names: Sequence[str] | None) -> list[str]:
+    """Names of the models: those given, or else the columns of a DataFrame."""
+    found = [str(name) for name in (names if names is not None else column_names(table))]
+    n_columns = np.shape(table)[1]
+    if len(found) != n_columns:
+        raise LengthMismatchError(f"The table has {n_columns} columns, but {len(found)} names were given for them.")
+    return found
+
+
+def find_measure(measure: str | Measure) -> Measure:
+    """Find a measure by name."""
+    found = _known_measure(measure)
+    if found is None:
+        raise ValueError(f"measure={measure!r} is not known. Known: {', '.join(MEASURES)}.")
+    return found
+
+
+def is_higher_better(quantity: str | Measure) -> bool:
+    """Whether higher is better; for other quantities, such as a rank or a loss, lower is better."""
+    found = _known_measure(quantity)
+    return found is not None and found.higher_is_better
+
+
+def axis_title(quantity: str | Measure) -> str:
+    """The name of a measure, or of what else is drawn, with the direction in words, for an axis."""
+    title = getattr(_known_measure(quantity), "title", str(quantity))
+    return f"{plain(title, 60)} ({'higher' if is_higher_better(quantity) else 'lower'} is better)"
+
+
+def _known_measure(quantity: str | Measure) -> Measure | None:
+    return quantity if isinstance(quantity, Measure) else MEASURES.get(quantity)

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
+from skldl.plots._display import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import FAINT, MUTED, legend_beside, looks, name_axis, plain
 from skldl.utils.typing import FloatArray
 
-LONGEST_NAME = 18
+MAX_NAME_LENGTH = 18
 
 
 @dataclass(eq=False)
@@ -80,11 +80,14 @@ class DistributionDisplay(PredictionDisplay):
         names = names_of_labels(D_true, label_names, true.shape[1])
         return cls(true[row], {name: table[row] for name, table in predicted.items()}, names).plot(ax)
 
+    def _size(self, width: float | None) -> tuple[float, float]:
+        longest = min(max(len(name) for name in self.label_names), MAX_NAME_LENGTH)
+        return min(4.0 + 0.18 * len(self.true), 15.0), 2.3 + 0.08 * longest
+
     def _draw(self, ax: Axes | None) -> None:
         n_labels = len(self.true)
         places = np.arange(n_labels)
-        room_for_names = 0.08 * min(max(len(name) for name in self.label_names), LONGEST_NAME)
-        ax = self._take(ax, min(4.0 + 0.18 * n_labels, 15.0), 2.3 + room_for_names)
+        ax = self._axes(ax)
         ax.bar(places, self.true, 0.8, color=FAINT, edgecolor=MUTED, linewidth=0.6, label="real")
         for name, look in looks(self.predicted).items():
             ax.plot(
@@ -99,4 +102,4 @@ class DistributionDisplay(PredictionDisplay):
         ax.set_ylim(bottom=0)
         ax.set_ylabel("description degree")
         legend_beside(ax)
-        name_axis(ax, self.label_names, "x", limit=LONGEST_NAME)
+        name_axis(ax, self.label_names, "x", limit=MAX_NAME_LENGTH)

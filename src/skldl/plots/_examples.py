@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 
 from skldl.exceptions import LengthMismatchError
 from skldl.metrics import PAPER_MEASURES, evaluate
-from skldl.plots._inputs import PredictionDisplay
-from skldl.plots._style import TRUTH, looks, panels, plain
+from skldl.plots._display import PredictionDisplay
+from skldl.plots._style import TRUTH, columns_that_fit, looks, name_axis, panels, plain, width_of
 from skldl.utils.typing import FloatArray
 
 SHORT = {
@@ -27,11 +27,12 @@ SHORT = {
     "cosine": "Cos",
     "intersection": "Int",
 }
-MOST_DECIMALS = 6
+MAX_DECIMALS = 6
+MAX_NAME_LENGTH = 14  # of a label above a panel
 
 
 def _formatted(value: float, *, higher_is_better: bool) -> str:
-    """Three decimals, or two digits of what is missing to perfection where that needs more.
+    """Three decimals, more if needed to show two digits of the distance from 1 (or 0).
 
     Examples
     --------
@@ -43,8 +44,9 @@ def _formatted(value: float, *, higher_is_better: bool) -> str:
     gap = 1 - value if higher_is_better else value
     if 0 < gap < 1e-5 and not higher_is_better:
         return f"{value:.0e}"
+    # 1e-9: the logarithm of a power of ten may be a rounding error below an integer
     decimals = 3 if gap <= 0 else max(3, 1 - math.floor(math.log10(gap) + 1e-9))
-    return f"{value:.{min(decimals, MOST_DECIMALS)}f}"
+    return f"{value:.{min(decimals, MAX_DECIMALS)}f}"
 
 
 @dataclass(eq=False)
@@ -59,6 +61,8 @@ class ExamplesDisplay(PredictionDisplay):
         From the name of each model to its predictions, one for each instance.
     titles : list of str
         Heading of each column.
+    label_names : list of list of str, default=None
+        Names of the labels of each instance, above the first panel of its column; None to leave them out.
 
     Attributes
     ----------
@@ -82,6 +86,7 @@ class ExamplesDisplay(PredictionDisplay):
     true: list[FloatArray]
     predicted: dict[str, list[FloatArray]]
     titles: list[str]
+    label_names: list[list[str]] | None = None
 
     def __post_init__(self) -> None:
         for name, rows in self.predicted.items():
@@ -155,18 +160,39 @@ class ExamplesDisplay(PredictionDisplay):
         values = [rows[column][measure] for rows in self.values.values()]
         return max(values) if PAPER_MEASURES[measure].higher_is_better else min(values)
 
+    def _size(self, width: float | None) -> tuple[float, float]:
+        n_rows, n_columns = len(self.predicted), len(self.true)
+        names = 0.0
+        if self.label_names is not None:  # they are turned where they would overlap
+            longest = max(len(name) for names in self.label_names for name in names)
+            names = 0.1 + 0.07 * min(longest, MAX_NAME_LENGTH)
+        if self._is_stacked(width):
+            return 3.15, (0.35 + 1.2 * n_rows + names) * n_columns
+        return 0.7 + 2.45 * n_columns, 0.35 + 1.3 * n_rows + names
+
+    def _is_stacked(self, width: float | None) -> bool:
+        """Whether the instances are drawn one below the other, where they would be too narrow side by side."""
+        return columns_that_fit(width, len(self.true), each=1.9) < len(self.true)
+
     def _draw(self, ax: Axes | None) -> None:
         names = list(self.predicted)
         n_rows, n_columns = len(names), len(self.true)
-        self.figure_, self.axes_ = panels(
-            ax, n_rows, n_columns, 0.7 + 2.45 * n_columns, 0.35 + 1.3 * n_rows, sharey="col", sharex="col"
-        )
+        if self._is_stacked(width_of(ax)):
+            self.figure_, grid = panels(ax, n_rows * n_columns, 1, self.size())
+            cells = [row[0] for row in grid]
+            self.axes_ = [[cells[column * n_rows + row] for column in range(n_columns)] for row in range(n_rows)]
+        else:
+            self.figure_, self.axes_ = panels(ax, n_rows, n_columns, self.size())
         for name, look, row in zip(names, looks(names).values(), self.axes_, strict=True):
             for column, panel in enumerate(row):
                 self._draw_panel(panel, name, look, column)
-            row[0].set_ylabel(plain(name, 14), fontweight="bold", fontsize=8)
-        for panel, title in zip(self.axes_[0], self.titles, strict=True):
+                if column == 0 or self._is_stacked(width_of(ax)):
+                    panel.set_ylabel(plain(name, 14), fontweight="bold", fontsize=8)
+        for column, (panel, title) in enumerate(zip(self.axes_[0], self.titles, strict=True)):
             panel.set_title(plain(title, 34))
+            if self.label_names is not None:
+                name_axis(panel, self.label_names[column], "x", limit=MAX_NAME_LENGTH)
+                panel.tick_params(axis="x", labelsize=6.5, labeltop=True, labelbottom=False, length=0)
 
     def _draw_panel(self, panel: Axes, name: str, look: Any, column: int) -> None:
         real, guess = self.true[column], self.predicted[name][column]

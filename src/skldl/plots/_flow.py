@@ -6,12 +6,12 @@ References
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl.plots._inputs import PredictionDisplay, named_predictions
+from skldl.plots._display import PredictionDisplay, named_predictions
 from skldl.plots._style import FAINT, MUTED, TRUTH, looks
 from skldl.utils.typing import FloatArray
 
@@ -53,6 +53,7 @@ class FlowDisplay(PredictionDisplay):
     true: FloatArray = field(default_factory=lambda: np.array([0.40, 0.30, 0.18, 0.12]))
     predicted: FloatArray = field(default_factory=lambda: np.array([0.36, 0.31, 0.21, 0.12]))
     threshold: float = 0.25
+    _inches: ClassVar[tuple[float, float]] = (9.5, 4.1)
 
     @classmethod
     def from_predictions(
@@ -80,7 +81,7 @@ class FlowDisplay(PredictionDisplay):
         return cls(true[row], next(iter(predicted.values()))[row], threshold).plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
-        ax = self._take(ax, 9.5, 4.1)
+        ax = self._axes(ax)
         ax.set(xlim=(0, 100), ylim=(0, 44))
         ax.set_axis_off()
         self.charts_: list[Axes] = []

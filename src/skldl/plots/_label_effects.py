@@ -1,27 +1,30 @@
 """`LabelEffectsDisplay`: which column changes which label, as a map of numbers."""
 
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from skldl.plots._display import Display
+from skldl.plots._style import SEQUENTIAL
 from skldl.utils.typing import FloatArray
 
 if TYPE_CHECKING:  # tables need pandas, which the extra "plot" does not bring
     from skldl.tabular import ColumnEffects, RowExplanation
 
-MOST_ROWS = 30
-MOST_WRITTEN = 400
+MAX_ROWS = 30
+MAX_NUMBERS = 400  # more cannot be read
 
 
-class LabelEffectsDisplay:
+@dataclass(eq=False)
+class LabelEffectsDisplay(Display):
     """A map with a row for each column of the table (or feature, or neighbour) and a column for each label.
 
     Parameters
     ----------
     effects : array-like of shape (n_rows, n_labels)
-        What is drawn.
+        The numbers that are drawn.
     row_names, labels : sequence of str
         Names of the rows and of the labels.
     title : str
@@ -45,24 +48,26 @@ class LabelEffectsDisplay:
     >>> display.figure_.savefig("weights.png")  # doctest: +SKIP
     """
 
-    def __init__(
-        self, effects: Any, row_names: Any, labels: Any, title: str, meaning: str, signed: bool = False
-    ) -> None:
-        self.effects = np.asarray(effects, dtype=np.float64)
-        self.row_names = [str(name) for name in row_names]
-        self.labels = [str(name) for name in labels]
-        self.title = title
-        self.meaning = meaning
-        self.signed = signed
+    effects: FloatArray
+    row_names: list[str]
+    labels: list[str]
+    title: str
+    meaning: str
+    signed: bool = False
+
+    def __post_init__(self) -> None:
+        self.effects = np.asarray(self.effects, dtype=np.float64)
+        self.row_names = [str(name) for name in self.row_names]
+        self.labels = [str(name) for name in self.labels]
 
     @classmethod
     def from_effects(cls, effects: "ColumnEffects", *, ax: Axes | None = None) -> Self:
-        """Draw what shuffling each column does to each label; the importance is next to the name.
+        """Draw the effect on each label of shuffling each column; the importance is next to the name.
 
         Parameters
         ----------
         effects : ColumnEffects
-            What `skldl.tabular.column_effects` found.
+            The result of `skldl.tabular.column_effects`.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure of a fitting size.
 
@@ -82,7 +87,7 @@ class LabelEffectsDisplay:
         Parameters
         ----------
         explanation : RowExplanation
-            What `skldl.tabular.explain_row` found.
+            The result of `skldl.tabular.explain_row`.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure of a fitting size.
 
@@ -102,41 +107,27 @@ class LabelEffectsDisplay:
             return cls(table[labels], names, labels, title, meaning).plot(ax)
         return cls(table, table.index, labels, title, meaning, signed=True).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+    def _size(self, width: float | None) -> tuple[float, float]:
+        return 4.5 + 0.7 * len(self.labels), 1.8 + 0.3 * min(len(self.row_names), MAX_ROWS)
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure of a fitting size.
-
-        Returns
-        -------
-        LabelEffectsDisplay
-            This display.
-        """
-        effects, names = self.effects[:MOST_ROWS], self.row_names[:MOST_ROWS]
-        if ax is None:
-            size = (4.5 + 0.7 * len(self.labels), 1.8 + 0.3 * len(names))
-            _, ax = plt.subplots(figsize=size, layout="constrained")
+    def _draw(self, ax: Axes | None) -> None:
+        effects, names = self.effects[:MAX_ROWS], self.row_names[:MAX_ROWS]
+        ax = self._axes(ax)
         top = float(np.abs(effects).max(initial=0.0)) or 1.0
         image = ax.imshow(
             effects,
             aspect="auto",
-            cmap="PuOr_r" if self.signed else "cividis",
+            cmap="PuOr_r" if self.signed else SEQUENTIAL,
             vmin=-top if self.signed else 0,
             vmax=top,
         )
         ax.set_xticks(range(len(self.labels)), self.labels, rotation=45, ha="right", rotation_mode="anchor")
         ax.set_yticks(range(len(names)), names)
-        if effects.size <= MOST_WRITTEN:
+        if effects.size <= MAX_NUMBERS:
             self._write(ax, effects, top)
-        ax.figure.colorbar(image, ax=ax, label=self.meaning)
-        cut = f" (the first {MOST_ROWS} of {len(self.row_names)})" if len(self.row_names) > MOST_ROWS else ""
+        self.figure_.colorbar(image, ax=ax, label=self.meaning)
+        cut = f" (the first {MAX_ROWS} of {len(self.row_names)})" if len(self.row_names) > MAX_ROWS else ""
         ax.set_title(self.title + cut, loc="left", wrap=True)
-        self.ax_ = ax
-        self.figure_ = ax.figure
-        return self
 
     def _write(self, ax: Axes, effects: FloatArray, top: float) -> None:
         """The numbers in their cells, light on dark and dark on light."""

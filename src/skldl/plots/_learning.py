@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 from sklearn.model_selection import learning_curve
 
 from skldl.metrics import SCORERS, Measure
-from skldl.plots._bands import BandDisplay, as_values
-from skldl.plots._inputs import find_measure, named_estimators
+from skldl.plots._display import BandDisplay, as_values, find_measure, named_estimators
 from skldl.utils.typing import FloatArray
 
 

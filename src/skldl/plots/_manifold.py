@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 
 from skldl.exceptions import DimensionError
 from skldl.metrics import kullback_leibler
-from skldl.plots._inputs import PredictionDisplay, named_predictions
-from skldl.plots._style import columns_that_fit, panels, plain
+from skldl.plots._display import PredictionDisplay, named_predictions
+from skldl.plots._style import columns_that_fit, panels, plain, width_of
 from skldl.utils.typing import FloatArray
 
 
@@ -40,7 +40,7 @@ def decorrelation_stretch(
         Where mean, covariance and scale are taken from: the image itself if None. Images that should be compared by
         colour need one reference.
     clip : float, default=0.01
-        Share of the reference's values that is cut off at either end.
+        Fraction of the reference's values that is cut off at either end.
 
     Returns
     -------
@@ -67,11 +67,11 @@ def decorrelation_stretch(
     pixels = base.reshape(-1, base.shape[-1])
     mean = pixels.mean(axis=0)
     variances, directions = np.linalg.eigh(np.cov(pixels, rowvar=False, ddof=0))
-    kept = variances > variances.max() * 1e-10
+    kept = variances > variances.max() * 1e-10  # what is smaller is the rounding error of a variance of zero
     scales = np.where(kept, 1.0 / np.sqrt(np.where(kept, variances, 1.0)), 0.0)
     whitening = (directions * scales) @ directions.T
     low, high = np.quantile((pixels - mean) @ whitening, [clip, 1 - clip])
-    if high == low:  # a reference of one colour has nothing to spread
+    if high == low:  # a reference of one colour cannot be spread
         return np.full(values.shape, 0.5)
     return np.asarray(np.clip(((values - mean) @ whitening - low) / (high - low), 0.0, 1.0))
 
@@ -147,12 +147,20 @@ class ManifoldDisplay(PredictionDisplay):
         images = {name: table.reshape(rows, columns, 3) for name, table in predicted.items()}
         return cls(true.reshape(rows, columns, 3), images).plot(ax)
 
+    def _shape(self, width: float | None) -> tuple[int, int]:
+        """Numbers of rows and columns of panels."""
+        n_images = 1 + len(self.predicted)
+        n_columns = columns_that_fit(width, min(n_images, 4))
+        return math.ceil(n_images / n_columns), n_columns
+
+    def _size(self, width: float | None) -> tuple[float, float]:
+        n_rows, n_columns = self._shape(width)
+        return 1.9 * n_columns, 2.2 * n_rows
+
     def _draw(self, ax: Axes | None) -> None:
         truth = self.true.reshape(-1, 3)
         images = {"ground truth": self.true, **self.predicted}
-        n_columns = columns_that_fit(ax, min(len(images), 4))
-        n_rows = math.ceil(len(images) / n_columns)
-        self.figure_, grid = panels(ax, n_rows, n_columns, 1.9 * n_columns, 2.2 * n_rows)
+        self.figure_, grid = panels(ax, *self._shape(width_of(ax)), self.size())
         cells = [panel for row in grid for panel in row]
         self.axes_ = cells[: len(images)]
         for panel, (name, image) in zip(cells, images.items(), strict=False):

@@ -1,4 +1,4 @@
-"""`MissingRateDisplay`: quality against the share of degrees that were hidden from the learners."""
+"""`MissingRateDisplay`: quality against the fraction of degrees that were hidden from the learners."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -7,18 +7,18 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl.metrics import Measure
-from skldl.plots._bands import BandDisplay
+from skldl.plots._display import BandDisplay
 from skldl.utils.typing import FloatArray
 
 
 @dataclass(eq=False)
 class MissingRateDisplay(BandDisplay):
-    """Quality on complete test rows against the share of degrees that were hidden from the learners.
+    """Quality on complete test rows against the fraction of degrees that were hidden from the learners.
 
     Parameters
     ----------
     rates : ndarray of shape (n_rates,)
-        Shares of hidden degrees, from 0 to 1.
+        Fractions of hidden degrees, from 0 to 1.
     curves : dict of ndarray of shape (n_rates, n_tests)
         From the name of each candidate to its values of the measure.
     measure : str or Measure
@@ -46,7 +46,7 @@ class MissingRateDisplay(BandDisplay):
 
     @classmethod
     def of_study(cls, results: Any, measure: str = "kullback_leibler") -> dict[str, Self]:
-        """Collect one figure for each dataset that a study ran at two shares of hidden degrees or more.
+        """Collect one figure for each dataset that a study ran with two or more fractions of hidden degrees.
 
         Parameters
         ----------

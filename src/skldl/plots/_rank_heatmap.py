@@ -8,12 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from skldl.experiments.statistics import rank_rows
-from skldl.plots._display import Display
-from skldl.plots._inputs import names_of_columns
+from skldl.plots._display import Display, names_of_columns
 from skldl.plots._style import SEQUENTIAL, name_axis, plain
 from skldl.utils.typing import FloatArray
 
-MOST_NUMBERS = 1000
+MAX_NUMBERS = 1000
 """Larger maps show ranks by colour only, because so many numbers cannot be read."""
 
 
@@ -93,6 +92,10 @@ class RankHeatmapDisplay(Display):
         ranks = rank_rows(np.asarray(scores, dtype=np.float64), higher_is_better=higher_is_better)
         return cls(ranks, [str(row) for row in rows], names_of_columns(scores, names), title).plot(ax)
 
+    def _size(self, width: float | None) -> tuple[float, float]:
+        n_rows, n_models = self.ranks.shape
+        return 2.2 + 0.68 * n_models, min(1.4 + 0.24 * (n_rows + self.average), 16.0)
+
     def _draw(self, ax: Axes | None) -> None:
         n_rows, n_models = self.ranks.shape
         parts, names = [(self.ranks, -0.5, n_rows - 0.5)], list(self.dataset_names)
@@ -102,13 +105,13 @@ class RankHeatmapDisplay(Display):
             names.append("average rank")
             heights.append(n_rows + 0.3)
         cells = np.vstack([part for part, _, _ in parts])
-        ax = self._take(ax, 2.2 + 0.62 * n_models, min(1.4 + 0.24 * len(cells), 16.0))
+        ax = self._axes(ax)
         for part, top, bottom in parts:
             extent = (-0.5, n_models - 0.5, bottom, top)
             ax.imshow(part, cmap=SEQUENTIAL + "_r", vmin=1, vmax=max(n_models, 2), extent=extent, aspect="auto")
         for height, row in zip(heights, cells, strict=True):
             is_average = height > n_rows
-            if self.ranks.size > MOST_NUMBERS and not is_average:
+            if self.ranks.size > MAX_NUMBERS and not is_average:
                 continue
             for column, rank in enumerate(row):
                 if np.isfinite(rank):

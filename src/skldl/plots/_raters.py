@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 
 from skldl.annotators import DawidSkene, RaterSummary, RaterTable
 from skldl.plots._display import Display
-from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, columns_that_fit, height_for, name_axis, panels
+from skldl.plots._style import FAINT, MUTED, SEQUENTIAL, columns_that_fit, height_for, name_axis, panels, width_of
 from skldl.utils.typing import FloatArray, IntArray
 
-_NAMED = 40  # more raters than this are drawn as a curve, without names
+_MAX_NAMED = 40  # more raters than this are drawn as a curve, without names
 _MARKS = {"": ("o", "#0072B2"), "spammer": ("X", "#D55E00"), "contrary": ("v", "#CC79A7"), "habit": ("s", "#E69F00")}
 
 
@@ -97,10 +97,11 @@ class RatersDisplay(Display):
         """
         return cls(summary.table, summary.confusion, list(summary.label_names), summary.n_raters).plot(ax)
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of the figure in inches."""
-        height = max(3.2, height_for(len(self.table))) if len(self.table) <= _NAMED else 4.4
+    def _size(self, width: float | None) -> tuple[float, float]:
+        height = max(3.2, height_for(len(self.table))) if len(self.table) <= _MAX_NAMED else 4.4
+        n_columns = columns_that_fit(width, self._n_panels)
+        if n_columns < self._n_panels:  # one panel below the other
+            return 4.1, self._n_panels * height
         return 1.2 + 2.9 * self._n_panels, height
 
     @property
@@ -114,8 +115,8 @@ class RatersDisplay(Display):
     def _draw(self, ax: Axes | None) -> None:
         order = self.table._best_first
         n_panels = self._n_panels
-        stacked = columns_that_fit(ax, n_panels) < n_panels
-        self.figure_, grid = panels(ax, *((n_panels, 1) if stacked else (1, n_panels)), *self.size)
+        stacked = columns_that_fit(width_of(ax), n_panels) < n_panels
+        self.figure_, grid = panels(ax, *((n_panels, 1) if stacked else (1, n_panels)), self.size())
         self.axes_ = [panel for row in grid for panel in row]
         self._draw_column(self.axes_[0], "informedness", order)
         self.axes_[0].set_xlabel("informedness")
@@ -137,7 +138,7 @@ class RatersDisplay(Display):
         value, low, high = (getattr(self.table, name + end)[order] for end in ("", "_low", "_high"))
         places = np.arange(len(order))
         ax.axvline(0, color=MUTED, linewidth=1.0)
-        many = len(order) > _NAMED
+        many = len(order) > _MAX_NAMED
         ax.hlines(places, low, high, color=FAINT if many else MUTED, linewidth=1.1)
         flag = np.array([(self.table.flags[rater].split() or [""])[0] for rater in order])
         for kind, (marker, colour) in _MARKS.items():
@@ -156,12 +157,12 @@ class RatersDisplay(Display):
         ax.grid(axis="x")
 
     def _name_raters(self, ax: Axes, order: IntArray) -> None:
-        if len(order) <= _NAMED:
+        if len(order) <= _MAX_NAMED:
             name_axis(ax, [str(self.table.rater[rater]) for rater in order], "y")
         else:
             some = len(order) < (self.n_raters or 0)
             if some:
-                ax.set_yticks([])  # places among those that are drawn are no places among all
+                ax.set_yticks([])  # a position among those that are drawn is not one among all
             ax.set_ylabel(f"{len(order):,}{f' of {self.n_raters:,}' if some else ''} raters, best first")
 
     def _draw_confusion(self, ax: Axes) -> None:

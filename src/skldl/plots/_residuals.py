@@ -1,17 +1,22 @@
 """`ResidualsDisplay`: for each label, by how much predictions miss, and in which direction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
+from skldl.plots._display import PredictionDisplay, named_predictions, names_of_labels
 from skldl.plots._style import MUTED, height_for, legend_beside, looks, name_axis, plain
 from skldl.utils.typing import FloatArray
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def residual_quantiles(true: FloatArray, predicted: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Quantiles of predicted minus real degree, for each table of predictions."""
+    return {name: np.quantile(table - true, QUANTILES, axis=0) for name, table in predicted.items()}
 
 
 @dataclass(eq=False)
@@ -66,14 +71,14 @@ class ResidualsDisplay(PredictionDisplay):
             The figure, drawn.
         """
         true, predicted = named_predictions(D_true, D_pred)
-        quantiles: dict[str, FloatArray] = {
-            name: np.quantile(table - true, QUANTILES, axis=0) for name, table in predicted.items()
-        }
-        return cls(quantiles, names_of_labels(D_true, label_names, true.shape[1])).plot(ax)
+        return cls(residual_quantiles(true, predicted), names_of_labels(D_true, label_names, true.shape[1])).plot(ax)
+
+    def _size(self, width: float | None) -> tuple[float, float]:
+        return 7.0, height_for(len(self.label_names), each=max(0.2, 0.11 * len(self.quantiles)))
 
     def _draw(self, ax: Axes | None) -> None:
         n_labels, n_models = len(self.label_names), len(self.quantiles)
-        ax = self._take(ax, 6.0, height_for(n_labels, each=max(0.2, 0.11 * n_models)))
+        ax = self._axes(ax)
         ax.axvline(0, color=MUTED, linewidth=0.8)
         for number, (name, look) in enumerate(looks(self.quantiles).items()):
             heights = np.arange(n_labels) + 0.7 * ((number + 0.5) / n_models - 0.5)

@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 
 from skldl.metrics import Skill, kullback_leibler, skill, skill_ratio
 from skldl.metrics._skill import rows_of_reference
-from skldl.plots._inputs import PredictionDisplay, named_predictions
+from skldl.plots._display import PredictionDisplay, named_predictions
 from skldl.plots._style import MUTED, TRUTH, legend_beside, looks, name_axis, plain
 
 
 @dataclass(eq=False)
 class SkillDisplay(PredictionDisplay):
-    """One line for each dataset, one mark for each model: the share of the mean's divergence that the model removes.
+    """One line for each dataset, one mark for each model: the fraction of the mean's divergence that it removes.
 
     1 is perfect, 0 is no better than the mean of the training distributions. Values below ``lowest`` are drawn at
     the edge as arrow heads. Where the noise of the annotators is known, a bar marks the skill that no model can be
@@ -94,10 +94,18 @@ class SkillDisplay(PredictionDisplay):
             ceilings[title] = float(skill_ratio(ceiling, kullback_leibler(true, reference)))
         return cls({title: skills}, ceilings, lowest).plot(ax)
 
+    @property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(name for row in self.skills.values() for name in row))
+
+    def _size(self, width: float | None) -> tuple[float, float]:
+        each = 0.24 if len(self._names) == 1 else max(0.32, 0.075 * len(self._names))
+        return 7.2, min(1.3 + each * len(self.skills), 16.0)
+
     def _draw(self, ax: Axes | None) -> None:
-        names = list(dict.fromkeys(name for row in self.skills.values() for name in row))
+        names = self._names
         n_rows, n_models = len(self.skills), len(names)
-        ax = self._take(ax, 7.2, min(1.3 + n_rows * max(0.32, 0.075 * n_models), 16.0))
+        ax = self._axes(ax)
         ax.axvline(0, color=MUTED, linewidth=1.0)
         for number, (name, look) in enumerate(looks(names).items()):
             offset = 0.76 * ((number + 0.5) / n_models - 0.5)
@@ -117,7 +125,7 @@ class SkillDisplay(PredictionDisplay):
         name_axis(ax, list(self.skills), "y")
 
     def _limits(self) -> tuple[float, float]:
-        """From the lowest skill that is drawn to the best, the ceiling among them, with a little room."""
+        """From the lowest skill that is drawn to the best, the ceiling among them, with a margin."""
         values = [value for row in self.skills.values() for value in row.values()]
         ends = [float(getattr(value, end, value)) for value in values for end in ("low", "high")]
         low = max(min([0.0, *ends]), self.lowest)

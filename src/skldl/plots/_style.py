@@ -143,30 +143,32 @@ def figure_of(ax: Axes) -> Figure:
     return cast(Figure, ax.get_figure(root=True))
 
 
-def columns_that_fit(ax: Axes | None, most: int, each: float = 1.5) -> int:
-    """Number of panels side by side: ``most``, or fewer if they would get less than ``each`` inches of the given axes.
+def width_of(ax: Axes | None) -> float | None:
+    """Width in inches of the place of axes in their figure; None for none, and for axes that are in no grid."""
+    spec = None if ax is None else ax.get_subplotspec()
+    if ax is None or spec is None:
+        return None
+    columns = spec.get_gridspec().ncols
+    return float(figure_of(ax).get_size_inches()[0]) * (spec.colspan.stop - spec.colspan.start) / columns
+
+
+def columns_that_fit(width: float | None, most: int, each: float = 1.5) -> int:
+    """Number of panels side by side: ``most``, or fewer if they would get less than ``each`` inches of a given width.
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
-    >>> columns_that_fit(Figure(figsize=(9, 3)).add_subplot(), 4), columns_that_fit(Figure((4, 3)).add_subplot(), 4)
-    (4, 2)
+    >>> columns_that_fit(9.0, 4), columns_that_fit(4.0, 4), columns_that_fit(None, 4)
+    (4, 2, 4)
     """
-    spec = None if ax is None else ax.get_subplotspec()
-    if ax is None or spec is None:
-        return most
-    figure = figure_of(ax)
-    columns = spec.get_gridspec().ncols
-    width = float(figure.get_size_inches()[0]) * (spec.colspan.stop - spec.colspan.start) / columns
-    return max(1, min(most, int(width // each)))
+    return most if width is None else max(1, min(most, int(width // each)))
 
 
 def panels(
-    ax: Axes | None, n_rows: int, n_columns: int, width: float, height: float, **options: Any
+    ax: Axes | None, n_rows: int, n_columns: int, size: tuple[float, float], **options: Any
 ) -> tuple[Figure, list[list[Axes]]]:
     """Divide the given axes, or a new figure of this size in inches, into a grid of axes."""
     if ax is None:
-        figure = plt.figure(figsize=(width, height), layout="constrained")
+        figure = plt.figure(figsize=size, layout="constrained")
         grid: GridSpecBase = figure.add_gridspec(n_rows, n_columns)
     else:
         figure = figure_of(ax)

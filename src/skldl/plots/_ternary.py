@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from skldl.exceptions import DimensionError
-from skldl.plots._inputs import PredictionDisplay, named_predictions, names_of_labels
+from skldl.plots._display import PredictionDisplay, evenly_spaced, named_predictions, names_of_labels
 from skldl.plots._style import FAINT, MUTED, TRUTH, looks, plain
 from skldl.utils.typing import FloatArray
 
@@ -56,7 +56,7 @@ class TernaryDisplay(PredictionDisplay):
         D_true: Any,
         D_pred: Any,
         *,
-        most_points: int = 100,
+        max_points: int = 100,
         label_names: Sequence[str] | None = None,
         ax: Axes | None = None,
     ) -> Self:
@@ -68,7 +68,7 @@ class TernaryDisplay(PredictionDisplay):
             True distributions.
         D_pred : array-like or mapping
             Predicted distributions, or several tables of them by name.
-        most_points : int, default=100
+        max_points : int, default=100
             Maximum number of rows to draw; of more rows, evenly spaced ones are drawn.
         label_names : sequence of str, default=None
             Names of the labels.
@@ -83,12 +83,15 @@ class TernaryDisplay(PredictionDisplay):
         true, predicted = named_predictions(D_true, D_pred)
         if true.shape[1] != 3:
             raise DimensionError(f"A triangle has three corners, but there are {true.shape[1]} labels.")
-        rows = np.unique(np.linspace(0, len(true) - 1, min(len(true), most_points)).astype(int))
+        rows = evenly_spaced(len(true), max_points)
         names = names_of_labels(D_true, label_names, 3)
         return cls(true[rows], {name: table[rows] for name, table in predicted.items()}, names).plot(ax)
 
+    def _size(self, width: float | None) -> tuple[float, float]:
+        return 5.2, 4.6 if width is None else min(4.6, 0.89 * width)
+
     def _draw(self, ax: Axes | None) -> None:
-        ax = self._take(ax, 5.2, 4.6)
+        ax = self._axes(ax)
         self._draw_triangle()
         real = self.true @ _CORNERS
         for name, look in looks(self.predicted).items():
@@ -105,11 +108,11 @@ class TernaryDisplay(PredictionDisplay):
         self.ax_.set(xlim=(-0.12, 1.12), ylim=(-0.12, 0.98), aspect="equal")
         self.ax_.set_axis_off()
         self.ax_.plot(*_CORNERS[[0, 1, 2, 0]].T, color=MUTED, linewidth=0.9)
-        for share in (0.25, 0.5, 0.75):
+        for degree in (0.25, 0.5, 0.75):
             for corner in range(3):
                 ends = np.full((2, 3), 0.0)
-                ends[:, corner] = share
-                ends[0, (corner + 1) % 3] = ends[1, (corner + 2) % 3] = 1 - share
+                ends[:, corner] = degree
+                ends[0, (corner + 1) % 3] = ends[1, (corner + 2) % 3] = 1 - degree
                 self.ax_.plot(*(ends @ _CORNERS).T, color=FAINT, linewidth=0.5, zorder=0)
         for corner, (place, anchor) in enumerate(zip(_CORNERS, ("top", "top", "bottom"), strict=True)):
             shift = -0.03 if anchor == "top" else 0.03

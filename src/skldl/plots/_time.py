@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 from sklearn.model_selection import cross_validate
 
 from skldl.metrics import SCORERS, Measure
-from skldl.plots._bands import as_values
-from skldl.plots._display import Display
-from skldl.plots._inputs import axis_title, find_measure, is_higher_better, named_estimators
+from skldl.plots._display import Display, as_values, axis_title, find_measure, is_higher_better, named_estimators
 from skldl.plots._style import few_log_ticks, legend_beside, looks, plain
 
 
@@ -49,6 +47,7 @@ class QualityTimeDisplay(Display):
     values: dict[str, float | Sequence[float]]
     measure: str | Measure = "kullback_leibler"
     time_name: str = "time to fit and predict"
+    _inches: ClassVar[tuple[float, float]] = (6.4, 3.6)
 
     @classmethod
     def from_estimator(
@@ -86,11 +85,12 @@ class QualityTimeDisplay(Display):
         return cls(seconds, values, found).plot(ax)
 
     def _draw(self, ax: Axes | None) -> None:
-        ax = self._take(ax, 6.2, 3.4)
+        ax = self._axes(ax)
         for name, look in looks(self.values).items():
             values, seconds = np.atleast_1d(self.values[name]), np.atleast_1d(self.seconds[name])
             spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
             ax.errorbar(
+                # the geometric mean; clocks can measure 0 s
                 float(np.exp(np.log(np.maximum(seconds, 1e-9)).mean())),
                 float(values.mean()),
                 yerr=spread,

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from skldl.experiments import StudyResults
+from skldl.experiments.tables import NOTHING
 from skldl.metrics import MEASURES
+from skldl.plots._display import evenly_spaced
 from skldl.plots._style import looks
 from skldl.utils.typing import FloatArray
 
-MOST_INSTANCES = 20  # of each dataset: with all predictions kept, a page of every row would be too large
-MOST_NUMBERS = 60_000  # of the page: large studies show fewer instances of each dataset, but at least one
-NOTHING = "–"
+MAX_INSTANCES = 20  # of each dataset: with all predictions kept, a page of every row would be too large
+MAX_NUMBERS = 60_000  # of the page: large studies show fewer instances of each dataset, but at least one
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def browsers(results: StudyResults) -> list[Browser]:
     found = {name: results.predictions(name) for name in results.datasets}
     known = {name: kept for name, kept in found.items() if kept is not None}
     n_lines = sum(len(kept["labels"]) + len(results.measures) for kept in known.values())
-    most = min(MOST_INSTANCES, MOST_NUMBERS // max(1, n_lines * (len(given) + 1))) or 1
+    most = min(MAX_INSTANCES, MAX_NUMBERS // max(1, n_lines * (len(given) + 1))) or 1
     return [
         Browser(name, given, _instances(kept, results.measures, results.candidates, most))
         for name, kept in known.items()
@@ -51,7 +52,7 @@ def browsers(results: StudyResults) -> list[Browser]:
 
 
 def _instances(kept: dict[str, Any], measures: list[str], candidates: list[str], most: int) -> list[Instance]:
-    chosen = np.unique(np.linspace(0, len(kept["rows"]) - 1, min(len(kept["rows"]), most)).astype(int))
+    chosen = evenly_spaced(len(kept["rows"]), most)
     truth = kept["truth"][chosen]
     predicted = [kept["predicted"][name][chosen] for name in candidates]
     values = {measure: _values(measure, truth, predicted) for measure in measures}

@@ -1,10 +1,10 @@
-"""The page: the variables of the template, and a content security policy that allows no requests."""
+"""The page: its tables and the other variables of the template, and a content security policy without requests."""
 
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from importlib import resources
-from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -16,17 +16,27 @@ from skldl.experiments import StudyResults
 from skldl.experiments.grids import parameter_titles
 from skldl.experiments.outputs import failed_settings, failure_line, meaning, repeats_from_file
 from skldl.experiments.statistics import ROPE, Comparison, compare
-from skldl.experiments.tables import NOTHING
+from skldl.experiments.statistics_text import comparison_sentences, comparison_table
+from skldl.experiments.tables import (
+    NOTHING,
+    dataset_table,
+    interval_table,
+    measure_table,
+    settings_table,
+    time_table,
+)
 from skldl.metrics import MEASURES
-from skldl.report._correction_figures import correction_figures
-from skldl.report._figures import overview_figures
-from skldl.report._headline import headline, trusted_tests
+from skldl.report._figures import figure_groups
 from skldl.report._instances import browsers
-from skldl.report._prediction_figures import prediction_figures
-from skldl.report._rater_figures import rater_figures
-from skldl.report._sensitivity_figures import sensitivity_figures
-from skldl.report._skill import MOST_ROWS, skill_figure, skill_summary_figure, skills_with_intervals
-from skldl.report._tables import page_statistics, page_tables
+from skldl.report._summary import (
+    MAX_ROWS,
+    headline,
+    skill_figure,
+    skill_summary_figure,
+    skill_table_with_intervals,
+    skills_with_intervals,
+    trusted_tests,
+)
 from skldl.utils.files import whole_file
 from skldl.utils.tables import TextTable
 
@@ -117,7 +127,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
     tests = {measure: compare(results, measure) for measure in results.measures}
     criterion = results.study["criterion"]
     skills = skills_with_intervals(results, criterion) if criterion in results.measures else []
-    is_long = len(results.datasets) > MOST_ROWS
+    is_long = len(results.datasets) > MAX_ROWS
     return environment.get_template("report.html").render(
         policy=policy,
         css=css,
@@ -134,7 +144,7 @@ def render_report(results: StudyResults, folder: str | Path = "DIR") -> str:
         statistics=page_statistics(results, tests),
         rope=f"{100 * ROPE:g} %",
         families=[family for family in results.families if len(family) > 1],
-        figures=_figures(results, tests, skills if is_long else []),
+        figures=figure_groups(results, tests, skill_figure(results, skills) if is_long and skills else iter(())),
         browsers=browsers(results),
         failures=[*(failure_line(record) for record in results.failures), *failed_settings(results)],
         folder=quote(Path(folder).name or "DIR"),
@@ -184,23 +194,86 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _figures(results: StudyResults, tests: dict[str, Comparison], skills: list[list[float]]) -> list[dict[str, Any]]:
-    """All figures but that of the summary, in groups; groups without a figure are left out."""
-    compared = chain(skill_figure(results, skills) if skills else (), overview_figures(results, tests))
-    groups = {
-        ("comparison", "Candidates compared"): compared,
-        ("predictions", "Distributions and predictions"): prediction_figures(results),
-        ("raters", "Raters"): rater_figures(results),
-        ("corrections", "Corrected predictions"): correction_figures(results),
-        ("sensitivity", "Sensitivity to hyper-parameters"): sensitivity_figures(results),
-    }
-    found = [{"name": name, "title": title, "figures": list(drawn)} for (name, title), drawn in groups.items()]
-    return [group for group in found if group["figures"]]
-
-
 def _grid(entry: dict[str, Any]) -> str:
     params, grid = entry.get("params", {}), entry.get("grid", {})
     titles = parameter_titles({**params, **grid})
     parts = [f"{titles[name]} = {value}" for name, value in params.items()]
     parts += [f"{titles[name]} from {', '.join(str(v) for v in values)}" for name, values in grid.items()]
     return "; ".join(parts) or "no hyper-parameters to select"
+
+
+def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, Any]:
+    """Make the tables of a page; ``skills`` as in `skldl.report._summary.headline`.
+
+    ``measures`` (the criterion first), ``notes`` (those that all of them share), ``skill``, ``datasets``, ``settings``,
+    ``time`` and ``intervals``.
+    """
+    criterion = results.study["criterion"]
+    names = sorted(results.measures, key=lambda name: name != criterion)  # stable: the others keep their order
+    tables = {name: measure_table(results, name) for name in names}
+    if skills:
+        tables[criterion] = without_column(tables[criterion], "Skill")  # the table of skills has all of them
+    shown, notes = with_shared_notes(list(tables.values()))
+    return {
+        "measures": [(MEASURES[name].title, table) for name, table in zip(names, shown, strict=True)],
+        "notes": notes,
+        "skill": skill_table_with_intervals(results, skills) if skills else None,
+        "datasets": dataset_table(results),
+        "settings": settings_table(results),
+        "time": time_table(results),
+        "intervals": interval_table(results),
+    }
+
+
+def with_shared_notes(tables: list[TextTable]) -> tuple[list[TextTable], list[str]]:
+    """Separate the notes that all tables share, so that the page shows them once: the tables without them, and these.
+
+    Examples
+    --------
+    >>> from skldl.utils.tables import TextTable
+    >>> given = [TextTable("", [], [], notes=["a", "b"]), TextTable("", [], [], notes=["a"])]
+    >>> tables, notes = with_shared_notes(given)
+    >>> [table.notes for table in tables], notes
+    ([['b'], []], ['a'])
+    """
+    shared = [note for note in tables[0].notes if all(note in table.notes for table in tables)]
+    return [replace(table, notes=[note for note in table.notes if note not in shared]) for table in tables], shared
+
+
+def without_column(table: TextTable, heading: str) -> TextTable:
+    """Leave a column of a table out, if the table has it.
+
+    Examples
+    --------
+    >>> from skldl.utils.tables import Cell, TextTable
+    >>> without_column(TextTable("", ["", "a", "b"], [("x", [Cell("1"), Cell("2")])]), "a").rows
+    [('x', [Cell(text='2', best=False)])]
+    """
+    if heading not in table.head[1:]:
+        return table
+    place = table.head.index(heading, 1)
+
+    def cut(rows: list[Any]) -> list[Any]:
+        return [(name, [*cells[: place - 1], *cells[place:]]) for name, cells in rows]
+
+    head = [*table.head[:place], *table.head[place + 1 :]]
+    return replace(table, head=head, rows=cut(table.rows), foot=cut(table.foot))
+
+
+def page_statistics(results: StudyResults, tests: dict[str, Comparison]) -> list[dict[str, Any]]:
+    """Make the tests of each measure for the page, the criterion first: ``title``, ``text`` and ``table``.
+
+    Average ranks are left out: they are in the table of the measure.
+    """
+    names = sorted(tests, key=lambda name: name != results.study["criterion"])
+    found = []
+    for name in names:
+        table = comparison_table(tests[name])
+        found.append(
+            {
+                "title": MEASURES[name].title,
+                "text": " ".join(comparison_sentences(tests[name])),
+                "table": None if table is None else without_column(table, "Average rank"),
+            }
+        )
+    return found
