@@ -156,6 +156,12 @@ def _cell(entry: dict) -> str:
     return f"{value:.5f}" if value < 0.02 else f"{value:.4f}"
 
 
+def outputs() -> dict[Path, str]:
+    """What this script writes: from path to text."""
+    return {PAGE: page()}
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for path, text in outputs().items():
+        path.write_text(text, encoding="utf-8")
     print(f"wrote {PAGE}")

@@ -114,6 +114,12 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
+def outputs() -> dict[Path, str]:
+    """What this script writes: from path to text."""
+    return {TARGET: render()}
+
+
 if __name__ == "__main__":
-    TARGET.write_text(render(), encoding="utf-8")
+    for path, text in outputs().items():
+        path.write_text(text, encoding="utf-8")
     print(f"wrote {TARGET}")

@@ -299,13 +299,12 @@ def summary() -> str:
     )
 
 
-def main() -> None:
-    """Write the page, and the paragraph of the README."""
-    (HERE / "reproduction.md").write_text(render(), encoding="utf-8")
-    page = README.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    README.write_text(before + summary() + rest.split(END)[1], encoding="utf-8")
+def outputs() -> dict[Path, str]:
+    """What this script writes: from path to text, the page and the paragraph of the README."""
+    before, rest = README.read_text(encoding="utf-8").split(BEGIN)
+    return {HERE / "reproduction.md": render(), README: before + summary() + rest.split(END)[1]}
 
 
 if __name__ == "__main__":
-    main()
+    for path, text in outputs().items():
+        path.write_text(text, encoding="utf-8")

@@ -152,11 +152,13 @@ def page(before: str, results: dict[str, Any] | None) -> str:
     return f"{start}{BEGIN}\n\n{section(results)}\n{END}{rest.split(END)[1]}"
 
 
-def main() -> None:
+def outputs() -> dict[Path, str]:
+    """What this script writes: from path to text."""
     before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Large data\n"
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None
-    PAGE.write_text(page(before, results), encoding="utf-8")
+    return {PAGE: page(before, results)}
 
 
 if __name__ == "__main__":
-    main()
+    for path, text in outputs().items():
+        path.write_text(text, encoding="utf-8")

@@ -113,6 +113,12 @@ def render(page: str) -> str:
     return before + block() + rest.split(END)[1]
 
 
+def outputs() -> dict[Path, str]:
+    """What this script writes: from path to text."""
+    return {README: render(README.read_text(encoding="utf-8"))}
+
+
 if __name__ == "__main__":
-    README.write_text(render(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, text in outputs().items():
+        path.write_text(text, encoding="utf-8")
     print(f"wrote {README}")

@@ -2,7 +2,7 @@
 
 `MODULES` says which modules are public and what each is for. The names follow from ``__all__`` (or, where a module has
 none, from what it defines), so that a new name has a page at once. `docs/conf.py` writes the pages before each build
-of the site, and ``tests/test_reference.py`` checks that nothing is missing.
+of the site, and ``tests/docs/test_reference.py`` checks that nothing is missing.
 """
 
 import importlib

@@ -11,7 +11,7 @@ from skldl import enhancement
 from skldl.losses._rows import COMBINATIONS, LOSSES
 from skldl.metrics import MEASURES
 
-PAGE = Path(__file__).parents[1] / "docs" / "coming-from-python-ldl.md"
+PAGE = Path(__file__).parents[2] / "docs" / "coming-from-python-ldl.md"
 # public names of python-ldl 0.1.2, by module
 ALGORITHMS = [
     "LDL_DVS",

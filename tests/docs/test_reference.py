@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import skldl
 from skldl.testing import make_distributions
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 if not DOCS.exists():
     pytest.skip("the pages are in the repository, not in the package", allow_module_level=True)
 
@@ -85,7 +85,7 @@ def test_every_constant_is_explained():
 
 
 def test_every_docstring_with_a_page_is_checked(load_script):
-    checked = set(load_script("tests/test_docstrings.py").OBJECTS.values())
+    checked = set(load_script("tests/docs/test_docstrings.py").OBJECTS.values())
     pages = {entry.full_name: entry.value for entry in CLASSES} | ROUTINES
     assert [name for name, value in pages.items() if value not in checked] == []
 

@@ -1,6 +1,6 @@
 """Figures in the sentences of README.md and docs/scale.md are those of the result files.
 
-The tables of these pages are written by scripts (`test_scale_benchmark.py`, `test_gpu_section.py`). Sentences are
+The tables of these pages are written by scripts (`test_generated_pages.py`). Sentences are
 written by hand; here they are built again from the files, so that a new measurement cannot leave an old figure behind.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 if not RESULTS.exists():
     pytest.skip("the results are in the repository, not in the package", allow_module_level=True)

@@ -7,12 +7,10 @@ doctests. `test_reference.py` checks that all of this has a page.
 import importlib
 import inspect
 import pkgutil
-import re
 import typing
 import warnings
 from dataclasses import fields, is_dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pytest
 from numpydoc.docscrape import NumpyDocString
@@ -194,28 +192,3 @@ def test_docstrings_inside_of_the_package_fit_the_signatures():
             if found and found != expected:
                 wrong.append(f"{name} documents {found}, not {expected}")
     assert wrong == []
-
-
-def test_no_text_calls_the_estimated_excess_a_bound():
-    """How far an objective is above its optimum is estimated; in nearly one-hot fits the true excess was larger."""
-    root = Path(skldl.__file__).parent
-    texts = [*root.rglob("*.py")]
-    repository = Path(__file__).parents[1]
-    if (repository / "docs").exists():  # the tests may run on an installed package alone
-        texts += [*(repository / "docs").rglob("*.md"), *(repository / "benchmarks").glob("*.py")]
-    called = re.compile(r"bound\W+on\W+the\W+(excess|distance\W+to\W+the\W+(optimum|minimum))", re.IGNORECASE)
-    assert [path for path in texts if called.search(path.read_text(encoding="utf-8"))] == []
-
-
-def test_a_tolerance_of_the_excess_is_said_to_be_estimated():
-    solver = ("minimise", "fit_linear", "fit_weights")
-    found = {}
-    for name, target in CALLABLES.items():
-        if not inspect.isclass(target) or "tol" not in parameters_of(target):
-            continue
-        modules = {inspect.getmodule(base) for base in target.__mro__ if base.__module__.startswith("skldl")}
-        if any(hasattr(module, word) for module in modules for word in solver):
-            entry = next(entry for entry in parsed(target)["Parameters"] if entry.name == "tol")
-            found[name] = " ".join(entry.desc)
-    assert len(found) >= 13
-    assert [name for name, text in found.items() if "stimated excess" not in text] == []

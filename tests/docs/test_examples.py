@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 if not EXAMPLES.exists():
     pytest.skip("the examples are in the repository, not in the package", allow_module_level=True)
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))

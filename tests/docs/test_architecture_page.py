@@ -9,7 +9,7 @@ import pytest
 
 from skldl.names import ALGORITHMS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 if not PAGE.exists():
     pytest.skip("the page is in the repository, not in the package", allow_module_level=True)

@@ -16,7 +16,7 @@ import pytest
 
 from skldl.cli._app import run
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guide.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 
 
 def blocks():

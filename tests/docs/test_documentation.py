@@ -12,7 +12,7 @@ import pytest
 from skldl.metrics import Skill
 from skldl.testing import check_estimator
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES += sorted((ROOT / "docs" / "user-guide").glob("*.md"))
 
