@@ -110,7 +110,7 @@ def test_numbers_that_are_not_finite_are_null_and_come_back_as_none(tmp_path):
 @pytest.mark.parametrize("key", [np.nan, -np.inf, np.float64("inf")])
 def test_a_key_that_is_not_finite_is_refused(tmp_path, key):
     model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
-    with pytest.raises(DataError, match=r"The description has the key .*, which JSON does not know"):
+    with pytest.raises(DataError, match=r"The description has the key .*, which JSON does not have"):
         skldl.save(model, tmp_path / "m.skldl", description={"of": [{key: 1}]})
     assert list(tmp_path.iterdir()) == []
 
@@ -149,7 +149,7 @@ def test_unknown_types_are_refused_by_name(tmp_path):
 def test_a_file_cut_short(model_file, share):
     content = model_file.read_bytes()
     model_file.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(ModelFileError, match=r"no model of skldl|cut short|damaged"):
+    with pytest.raises(ModelFileError, match=r"not a model file|cut short|damaged"):
         skldl.load(model_file)
 
 

@@ -148,7 +148,8 @@ def rebuild(content: bytes, *, trusted: Set[str], max_bytes: int) -> Any:
     content : bytes
         The archive of skops.
     trusted : set of str
-        Full names of types that the caller vouches for: any loader may build them, and they are not looked into.
+        Full names of types that the caller vouches for: any loader may build them, without checks of their
+        attributes.
     max_bytes : int
         Bytes that the archive may hold when unpacked.
 
@@ -202,7 +203,7 @@ def checked_archive(content: bytes, *, trusted: Set[str], max_bytes: int) -> byt
         nodes: dict[Any, dict[str, Any]] = {}
         for node in _nodes(schema):
             if type_name(node) in NEIGHBOUR_TREES:
-                _put_data_in_place(node)
+                _replace_by_data(node)
             _check_type(node, buildable, trusted)
             first = nodes.setdefault(node.get("__id__", f"without {len(nodes)}"), node)
             # skops builds the one that it meets first
@@ -256,10 +257,10 @@ def _nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _same(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
-    """Whether two descriptions build the same.
+    """Whether two descriptions build the same object.
 
-    Identities may differ, since nodes of one identity are compared themselves, and so may names of equal files: what
-    an object makes only when it is asked for its state is written anew each time. So is a dtype, as an empty array.
+    Identities may differ, since nodes of one identity are compared themselves, and so may names of equal files: skops
+    writes state that an object creates on request anew each time. It does the same with a dtype, as an empty array.
     """
     if one is other:
         return True
@@ -281,7 +282,7 @@ def _same_file(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
 
 
 def type_name(node: Mapping[str, Any]) -> str:
-    """Full name of the type that a node stands for."""
+    """Full name of the type of a node."""
     return f"{node.get('__module__')}.{node.get('__class__')}"
 
 
@@ -294,7 +295,7 @@ def _check_type(node: dict[str, Any], buildable: Set[str], trusted: Set[str]) ->
         allowed = name in buildable
     elif loader == "LossNode":
         allowed = name.startswith(("sklearn._loss._loss.", "_loss."))
-    elif loader == "FunctionNode":  # skops lets only ufuncs pass
+    elif loader == "FunctionNode":  # skops builds ufuncs alone
         allowed = name.startswith(("numpy.", "scipy.special."))
     else:
         allowed = name in TYPES_OF_LOADER.get(loader, ())
@@ -377,7 +378,7 @@ def _check_loss(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
         raise ValueError("a loss holds more than its parameter")
     for argument in arguments:
         if not isinstance(_value(argument, archive), int | float):
-            raise ValueError("the parameter of a loss is no number")
+            raise ValueError("the parameter of a loss is not a number")
 
 
 def _check_generator(node: Mapping[str, Any], archive: zipfile.ZipFile) -> None:
@@ -390,7 +391,7 @@ _CHECKS_OF_LOADER = {"TreeNode": _check_tree, "LossNode": _check_loss, "RandomGe
 
 
 class NeighbourTree:
-    """Data of a neighbour tree of scikit-learn; it replaces the tree until the model has been checked."""
+    """Data of a neighbour tree of scikit-learn, a placeholder for the tree until the model has been checked."""
 
     kind: str
     data: AnyArray
@@ -417,9 +418,9 @@ _DISTANCES = {  # those without parameters of their own, which a file could set 
 _STAND_IN = f"{__name__}.{NeighbourTree.__name__}"
 
 
-def _put_data_in_place(node: dict[str, Any]) -> None:
-    """Turn the description of a neighbour tree into that of its `NeighbourTree`."""
-    state = node["content"]["content"]
+def _replace_by_data(node: dict[str, Any]) -> None:
+    """Replace the description of a neighbour tree by that of its `NeighbourTree`."""
+    state = node["content"]["content"]  # the tuple of BinaryTree.__getstate__ in sklearn/neighbors/_binary_tree.pxi.tp
     data, leaf_size, metric, weight = state[0], state[4], state[11], state[12]
     distance = _DISTANCES.get(type_name(metric))
     if distance is None or weight.get("content") != "null":
@@ -448,7 +449,7 @@ def _value(node: Mapping[str, Any], archive: zipfile.ZipFile) -> Any:
 
 
 def check_branches(left: AnyArray, right: AnyArray, leaf: AnyArray) -> int:
-    """Demand a tree: children come after their parent, each has one parent. Give its depth, 0 for a single leaf."""
+    """Require a tree, in which children come after their parent and have one parent; return its depth, 0 for a leaf."""
     if not len(leaf):
         raise ValueError("a tree has no nodes")
     inner = np.flatnonzero(~leaf)
@@ -465,7 +466,7 @@ def check_branches(left: AnyArray, right: AnyArray, leaf: AnyArray) -> int:
 
 
 def check_range(numbers: AnyArray, size: int, what: str) -> None:
-    """Demand that all numbers are positions in something of this size."""
+    """Require positions in an array of this size."""
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < size):
         raise ValueError(f"a {what} is outside of 0 to {size - 1}")
 
@@ -483,13 +484,13 @@ def _with_schema(archive: zipfile.ZipFile, schema: dict[str, Any]) -> bytes:
 
 
 def check_loaded(model: Any, trusted: Set[str]) -> None:
-    """Check every object of a model that was rebuilt, and build its neighbour trees; `ValueError` says what is wrong.
+    """Check every object of a model that was rebuilt, and build its neighbour trees; raises ValueError.
 
-    ``trusted`` are full names of types that the caller vouches for: they are not looked into.
+    ``trusted`` are full names of types that the caller vouches for: their attributes are not checked.
     """
     vouched_for = full_name(type(model)) in trusted
     _require(
-        vouched_for or isinstance(model, BaseEstimator), f"it holds a {type(model).__name__}, which is no estimator"
+        vouched_for or isinstance(model, BaseEstimator), f"it holds a {type(model).__name__}, which is not an estimator"
     )
     waiting, seen = [model], set()
     while waiting:
@@ -551,7 +552,7 @@ def _check_settings(item: Any, state: dict[str, Any]) -> None:
     _require(not shadowed, f"an attribute replaces {type(item).__name__}.{', '.join(shadowed)}")
     if "n_features_in_" in state:
         size = state["n_features_in_"]
-        _require(_is_whole(size) and size >= 0, f"n_features_in_={size!r} is no number of features")
+        _require(_is_whole(size) and size >= 0, f"n_features_in_={size!r} is not a number of features")
 
 
 def _is_whole(value: Any) -> bool:
@@ -607,13 +608,13 @@ def _check_neighbors(model: Any) -> None:
     )
     tree = getattr(model, "_tree", None)
     if tree is not None:
-        _require(isinstance(tree, BallTree | KDTree), "a neighbour search holds something that is no tree")
+        _require(isinstance(tree, BallTree | KDTree), "a neighbour search holds something that is not a tree")
         _require(np.asarray(tree.data).shape == shape, "a neighbour tree has other rows than its search")
     _require(isinstance(model.effective_metric_, str), "a neighbour search has no metric")
 
 
 def _check_categories(encoder: Any) -> None:
-    """Demand that every code of a category has a column: SciPy believes column indices."""
+    """Require a column for every code of a category: SciPy does not check column indices."""
     if not hasattr(encoder, "categories_"):
         return
     for values in encoder.categories_:
@@ -641,12 +642,12 @@ def _check_text(vectorizer: Any) -> None:
     low, high = vectorizer.ngram_range
     _require(_is_whole(low) and _is_whole(high) and 1 <= low <= high <= MAX_N_GRAM, "n-grams are too long")
     if hasattr(vectorizer, "vocabulary_"):
-        places = sorted(vectorizer.vocabulary_.values())
-        _require(places == list(range(len(places))), "the places of words are no numbers from 0")
+        positions = sorted(vectorizer.vocabulary_.values())
+        _require(positions == list(range(len(positions))), "the positions of words are not numbered from 0")
 
 
 def _check_support_vectors(model: Any) -> None:
-    """LIBSVM is given pointers and believes the number of support vectors of each class."""
+    """LIBSVM receives pointers and does not check the number of support vectors of each class."""
     if not hasattr(model, "support_vectors_"):
         return
     _require(model.kernel in ("linear", "poly", "rbf", "sigmoid") and not model._sparse, "an SVM is not checked")
@@ -681,4 +682,4 @@ CHECKS: dict[Any, Callable[[Any], None]] = {
     (CountVectorizer, HashingVectorizer): _check_text,
     (SVC, SVR): _check_support_vectors,
 }
-"""What each kind of object must satisfy."""
+"""Checks of the fitted state, by class."""

@@ -1,4 +1,4 @@
-"""Models in files: `save` and `load`. Loading never runs code from the file.
+"""Model files: `save` and `load`. Loading never runs code from the file.
 
 A model file is a zip archive with two members: ``skldl.json`` describes the model (format, versions, date, what it
 was trained on) and holds the checksum of ``model.skops``, the estimator itself as written by skops.
@@ -58,8 +58,8 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
     path : str or path
         Where to write it, by convention with the ending ``.skldl``.
     description : mapping, default=None
-        What else to keep with it, such as the schema of the training table; anything that JSON can hold, with text as
-        keys. A number that is not finite, such as a skill of −∞, is kept as null and read as None.
+        Further information to store with it, such as the schema of the training table: anything that JSON can hold,
+        with text as keys. A number that is not finite, such as a skill of −∞, is stored as null and read as None.
 
     Returns
     -------
@@ -89,6 +89,215 @@ def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, 
         archive.writestr(_DESCRIPTION, json.dumps(about, indent=1, allow_nan=False))
         archive.writestr(_MODEL, content)
     return Path(path)
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None) -> Any:
+    """Read a model from a file without running any code from it.
+
+    Parameters
+    ----------
+    path : str or path
+        A file written by `save`.
+    trusted : iterable of str, default=()
+        Full names of further types to rebuild, such as an estimator of your own: ``"mypackage.MyModel"``. Name only
+        types whose code you know, in files whose origin you know: their attributes are not checked.
+    max_bytes : int, default=None
+        Bytes that the model may take when unpacked. None means ten times the size of the file, and 512 MiB at least.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is damaged, comes from a newer version, or holds a type that is not trusted.
+
+    Examples
+    --------
+    >>> import tempfile, skldl
+    >>> model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     skldl.load(skldl.save(model, f"{folder}/mean.skldl")).predict([[5.0]])
+    array([[0.4, 0.6]])
+    """
+    return read(path, trusted=trusted, max_bytes=max_bytes)[1]
+
+
+def read(
+    path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None
+) -> tuple[dict[str, Any], Any]:
+    """Read a model and the description in its file.
+
+    Parameters
+    ----------
+    path : str or path
+        A file written by `save`.
+    trusted : iterable of str, default=()
+        As in `load`.
+    max_bytes : int, default=None
+        As in `load`.
+
+    Returns
+    -------
+    description : dict
+        Format, date, versions and the description given to `save`, as from `inspect`.
+    model : estimator
+        The fitted model, as from `load`.
+
+    Examples
+    --------
+    >>> import tempfile, skldl
+    >>> model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     about, again = skldl.persistence.read(skldl.save(model, f"{folder}/mean.skldl", description={"rows": 2}))
+    >>> about["description"], again.predict([[5.0]])
+    ({'rows': 2}, array([[0.4, 0.6]]))
+    """
+    about, content = _read(path, max_bytes)
+    model = _rebuild(path, content, frozenset(trusted), _limit(path, max_bytes))
+    _warn_of_other_versions(path, about["versions"])
+    return about, model
+
+
+def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the description of a model file, without rebuilding the model.
+
+    Parameters
+    ----------
+    path : str or path
+        A file written by `save`.
+
+    Returns
+    -------
+    dict
+        Format, date, versions and the description given to `save`.
+
+    Examples
+    --------
+    >>> import tempfile, skldl
+    >>> model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     about = skldl.persistence.inspect(skldl.save(model, f"{folder}/mean.skldl"))
+    >>> about["versions"]["scikit-ldl"] == skldl.__version__
+    True
+    """
+    return _read(path, None)[0]
+
+
+# Reading
+
+
+def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
+    return max(MIN_LIMIT, MAX_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes
+
+
+def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str, Any], bytes]:
+    """Description and content of a model file; an error describes what is wrong with it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            sizes = {member.filename: member.file_size for member in archive.infolist()}
+            if sorted(archive.namelist()) != sorted((_DESCRIPTION, _MODEL)):
+                raise ModelFileError(f"{path} is not a model file: it holds {', '.join(list(sizes)[:3]) or 'nothing'}.")
+            if sizes[_DESCRIPTION] > MAX_DESCRIPTION or sizes[_MODEL] > _limit(path, max_bytes):
+                raise ModelFileError(
+                    f"{path} would take {sum(sizes.values()):,} bytes when unpacked. If it is yours, load it with "
+                    f"skldl.load(path, max_bytes={sum(sizes.values())})."
+                )
+            # Infinity and NaN, which Python writes by default, are not JSON: `save` writes null for them
+            about = json.loads(archive.read(_DESCRIPTION), parse_constant=lambda word: None)
+            content = archive.read(_MODEL)
+    except ModelFileError:
+        raise
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+        RecursionError,
+        OverflowError,
+        OSError,
+        zlib.error,
+    ) as error:
+        # zipfile seeks before the beginning of a damaged file: EINVAL. Other errors of the system are not about content
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:
+            raise
+        raise ModelFileError(
+            f"{path} is not a model file, or was cut short or damaged ({error}). "
+            "Make it again with skldl fit or skldl.save."
+        ) from error
+    _check_description(path, about)
+    if hashlib.sha256(content).hexdigest() != about["sha256"]:
+        raise ModelFileError(f"{path} was changed after it was written: its checksum is wrong. Make it again.")
+    return about, content
+
+
+def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], max_bytes: int) -> Any:
+    import_with_extra("skops.io", "save", user="A model file")
+    from skldl._model_file_checks import UntrustedType, rebuild  # imports a great part of scikit-learn
+
+    try:
+        return rebuild(content, trusted=trusted, max_bytes=max_bytes)
+    except UntrustedType as error:
+        raise ModelFileError(
+            f"{path} cannot be read safely: {error}. If you know who made the file, load it with "
+            f"skldl.load(path, trusted=[{error.name!r}])."
+        ) from None
+    except Exception as error:  # crafted content can fail anywhere in NumPy, SciPy, scikit-learn and skops
+        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error
+
+
+_FIELDS = {"created": str, "versions": dict, "sha256": str, "description": dict}
+
+
+def _check_description(path: str | os.PathLike[str], about: Any) -> None:
+    """Require the fields that `save` writes, each of its type, from this version or an older one."""
+    if not isinstance(about, dict) or type(about.get("format")) is not int:
+        raise ModelFileError(f"{path} is not a model file: its description has no format number.")
+    versions: Any = about.get("versions") if isinstance(about.get("versions"), dict) else {}
+    written_by = str(versions.get("scikit-ldl", "?"))
+    if about["format"] > FORMAT or _version(written_by) > _version(skldl.__version__):
+        raise ModelFileError(
+            f"{path} was written by scikit-ldl {written_by[:40]} (format {about['format']}), newer than this "
+            f"{skldl.__version__} (format {FORMAT}). Upgrade: pip install -U scikit-ldl"
+        )
+    for name, kind in _FIELDS.items():
+        if not isinstance(about.get(name), kind):
+            raise ModelFileError(f"{path} is not a model file: {name} in its description is not a {kind.__name__}.")
+    if "scikit-ldl" not in versions or not all(isinstance(text, str) for text in versions.values()):
+        raise ModelFileError(f"{path} is not a model file: its description does not name the version that wrote it.")
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:4] if part.isdecimal() and len(part) < 10)
+
+
+def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str, str]) -> None:
+    """Warn if scikit-learn had another minor version: it does not promise that a model predicts the same then."""
+    then, now = str(versions.get("scikit-learn", "?")), metadata.version("scikit-learn")
+    if _version(then)[:2] != _version(now)[:2]:
+        warn(
+            f"{path} was written with scikit-learn {then} and is read with {now}; predictions may differ. "
+            "Train it again with the versions that use it.",
+        )
+
+
+# Writing
+
+
+def _finite(value: Any) -> Any:
+    """Replace infinity and NaN, which JSON does not have, by None."""
+    if isinstance(value, Mapping):
+        for key in value:
+            if isinstance(key, float) and not math.isfinite(key):
+                raise DataError(f"The description has the key {key!r}, which JSON does not have. Use text as the key.")
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # Models fitted on a device. Estimators that keep training rows keep them where they were fitted; a copy is made by
@@ -143,208 +352,3 @@ def _numpy_copy(array: Any) -> AnyArray:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None) -> Any:
-    """Read a model from a file without running any code from it.
-
-    Parameters
-    ----------
-    path : str or path
-        A file written by `save`.
-    trusted : iterable of str, default=()
-        Full names of further types to rebuild, such as an estimator of your own: ``"mypackage.MyModel"``. Name only
-        types whose code you know, in files whose origin you know: their attributes are not checked.
-    max_bytes : int, default=None
-        Bytes that the model may take when unpacked. None means ten times the size of the file, and 512 MiB at least.
-
-    Returns
-    -------
-    estimator
-        The fitted model.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not a model, is damaged, comes from a newer version, or holds a type that is not trusted.
-
-    Examples
-    --------
-    >>> import tempfile, skldl
-    >>> model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     skldl.load(skldl.save(model, f"{folder}/mean.skldl")).predict([[5.0]])
-    array([[0.4, 0.6]])
-    """
-    return read(path, trusted=trusted, max_bytes=max_bytes)[1]
-
-
-def read(
-    path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes: int | None = None
-) -> tuple[dict[str, Any], Any]:
-    """Read a model and the description in its file.
-
-    Parameters
-    ----------
-    path : str or path
-        A file written by `save`.
-    trusted : iterable of str, default=()
-        As in `load`.
-    max_bytes : int, default=None
-        As in `load`.
-
-    Returns
-    -------
-    description : dict
-        What `inspect` gives.
-    model : estimator
-        What `load` gives.
-
-    Examples
-    --------
-    >>> import tempfile, skldl
-    >>> model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     about, again = skldl.persistence.read(skldl.save(model, f"{folder}/mean.skldl", description={"rows": 2}))
-    >>> about["description"], again.predict([[5.0]])
-    ({'rows': 2}, array([[0.4, 0.6]]))
-    """
-    about, content = _read(path, max_bytes)
-    model = _rebuild(path, content, frozenset(trusted), _limit(path, max_bytes))
-    _warn_of_other_versions(path, about["versions"])
-    return about, model
-
-
-def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], max_bytes: int) -> Any:
-    import_with_extra("skops.io", "save", user="A model file")
-    from skldl._model_file_checks import UntrustedType, rebuild  # imports a great part of scikit-learn
-
-    try:
-        return rebuild(content, trusted=trusted, max_bytes=max_bytes)
-    except UntrustedType as error:
-        raise ModelFileError(
-            f"{path} cannot be read safely: {error}. If you know who made the file, load it with "
-            f"skldl.load(path, trusted=[{error.name!r}])."
-        ) from None
-    except Exception as error:  # crafted content can fail anywhere in NumPy, SciPy, scikit-learn and skops
-        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-        raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error
-
-
-def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the description of a model file, without rebuilding the model.
-
-    Parameters
-    ----------
-    path : str or path
-        A file written by `save`.
-
-    Returns
-    -------
-    dict
-        Format, date, versions and the description given to `save`.
-
-    Examples
-    --------
-    >>> import tempfile, skldl
-    >>> model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     about = skldl.persistence.inspect(skldl.save(model, f"{folder}/mean.skldl"))
-    >>> about["versions"]["scikit-ldl"] == skldl.__version__
-    True
-    """
-    return _read(path, None)[0]
-
-
-def _finite(value: Any) -> Any:
-    """The same value with None for numbers that JSON does not know: infinity and NaN."""
-    if isinstance(value, Mapping):
-        for key in value:
-            if isinstance(key, float) and not math.isfinite(key):
-                raise DataError(f"The description has the key {key!r}, which JSON does not know. Take text as the key.")
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
-    return max(MIN_LIMIT, MAX_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes
-
-
-def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str, Any], bytes]:
-    """Description and content of a model file; an error describes what is wrong with it."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            sizes = {member.filename: member.file_size for member in archive.infolist()}
-            if sorted(archive.namelist()) != sorted((_DESCRIPTION, _MODEL)):
-                raise ModelFileError(
-                    f"{path} is no model of skldl: it holds {', '.join(list(sizes)[:3]) or 'nothing'}."
-                )
-            if sizes[_DESCRIPTION] > MAX_DESCRIPTION or sizes[_MODEL] > _limit(path, max_bytes):
-                raise ModelFileError(
-                    f"{path} would take {sum(sizes.values()):,} bytes when unpacked. If it is yours, load it with "
-                    f"skldl.load(path, max_bytes={sum(sizes.values())})."
-                )
-            # Infinity and NaN, which Python writes by default, are no JSON: `save` writes null for them
-            about = json.loads(archive.read(_DESCRIPTION), parse_constant=lambda word: None)
-            content = archive.read(_MODEL)
-    except ModelFileError:
-        raise
-    except (
-        zipfile.BadZipFile,
-        EOFError,
-        ValueError,
-        NotImplementedError,
-        RuntimeError,
-        RecursionError,
-        OverflowError,
-        OSError,
-        zlib.error,
-    ) as error:
-        # zipfile seeks before the beginning of a damaged file: EINVAL; other errors of the system are no matter of it
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:
-            raise
-        raise ModelFileError(
-            f"{path} is no model of skldl, or was cut short or damaged ({error}). "
-            "Make it again with skldl fit or skldl.save."
-        ) from error
-    _check_description(path, about)
-    if hashlib.sha256(content).hexdigest() != about["sha256"]:
-        raise ModelFileError(f"{path} was changed after it was written: its checksum does not fit. Make it again.")
-    return about, content
-
-
-_FIELDS = {"created": str, "versions": dict, "sha256": str, "description": dict}
-
-
-def _check_description(path: str | os.PathLike[str], about: Any) -> None:
-    """Demand the fields that `save` writes, each of its type, from this version or an older one."""
-    if not isinstance(about, dict) or type(about.get("format")) is not int:
-        raise ModelFileError(f"{path} is no model of skldl: its description has no format number.")
-    versions: Any = about.get("versions") if isinstance(about.get("versions"), dict) else {}
-    written_by = str(versions.get("scikit-ldl", "?"))
-    if about["format"] > FORMAT or _version(written_by) > _version(skldl.__version__):
-        raise ModelFileError(
-            f"{path} was written by scikit-ldl {written_by[:40]} (format {about['format']}), newer than this "
-            f"{skldl.__version__} (format {FORMAT}). Upgrade: pip install -U scikit-ldl"
-        )
-    for name, kind in _FIELDS.items():
-        if not isinstance(about.get(name), kind):
-            raise ModelFileError(f"{path} is no model of skldl: {name} in its description is no {kind.__name__}.")
-    if "scikit-ldl" not in versions or not all(isinstance(text, str) for text in versions.values()):
-        raise ModelFileError(f"{path} is no model of skldl: its description does not name the version that wrote it.")
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:4] if part.isdecimal() and len(part) < 10)
-
-
-def _warn_of_other_versions(path: str | os.PathLike[str], versions: Mapping[str, str]) -> None:
-    """scikit-learn does not promise that a model means the same in another minor version."""
-    then, now = str(versions.get("scikit-learn", "?")), metadata.version("scikit-learn")
-    if _version(then)[:2] != _version(now)[:2]:
-        warn(
-            f"{path} was written with scikit-learn {then} and is read with {now}; predictions may differ. "
-            "Train it again with the versions that use it.",
-        )

@@ -211,7 +211,7 @@ def test_a_header_alone_and_nothing_at_all(here, capsys, faces):
         ("predict faces.skldl --levle 0.9", "Unknown option: --levle."),
         ("predict nothing.skldl new.csv", "nothing.skldl: No such file"),
         ("predict new.csv faces.skldl", "The model comes first"),
-        ("predict new.csv new.csv", "is no model of skldl"),
+        ("predict new.csv new.csv", "is not a model file"),
         ("predict faces.skldl new.csv --out p.xlsx", "Use .csv, .txt, .tsv, .parquet or .pq"),
         ("predict faces.skldl new.csv --out no/p.csv", "There is no folder no"),
         ("predict faces.skldl new.csv --keep nobody --out p.csv", "--keep nobody"),

@@ -39,7 +39,7 @@ def test_types_and_loaders(opened):
     file.refuses(r"holds the type sklearn\.cluster\._kmeans\.KMeans.*trusted=\['sklearn\.cluster")
     file = opened(MEAN)
     file.schema = file.attribute("label_names_") | {"protocol": 2}
-    file.refuses("no estimator")
+    file.refuses("not an estimator")
     model = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()).fit(X, D.argmax(axis=1))
     np.testing.assert_array_equal(skldl.load(opened(model).write()).predict(X), model.predict(X))
 
@@ -139,7 +139,7 @@ def test_broken_descriptions(opened, about):
         archive.writestr("skldl.json", json.dumps(file.about))
         archive.writestr("model.skops", content)
     for use in (skldl.load, persistence.inspect, persistence.read):
-        with pytest.raises(ModelFileError, match="no model of skldl"):
+        with pytest.raises(ModelFileError, match="not a model file"):
             use(path)
 
 

@@ -247,7 +247,7 @@ def test_columns_of_categories(opened):
 @pytest.mark.parametrize(
     ("name", "value", "match"),
     [
-        ("vocabulary_", {"u ": 10**6}, "places of words"),
+        ("vocabulary_", {"u ": 10**6}, "positions of words"),
         ("token_pattern", "(a+)+$", "pattern of its own"),
         ("input", "filename", "reads files"),
         ("ngram_range", [1, 10**9], "n-grams are too long"),
@@ -266,7 +266,7 @@ def test_caches_on_disk_and_shadowed_methods_are_refused(opened, tmp_path):
     file.refuses("cache on disk")
     file = opened(make_pipeline(StandardScaler(), skldl.MeanDistribution()).fit(X, D))
     file.put_value("n_features_in_", -3)
-    file.refuses("no number of features")
+    file.refuses("not a number of features")
     file = opened(skldl.AAKNN(n_jobs=2).fit(X, D))
     file.put_value("n_jobs", 10**6)
     file.refuses("n_jobs=1000000")

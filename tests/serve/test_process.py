@@ -154,7 +154,7 @@ def test_a_reload_keeps_the_models_if_a_file_is_broken(faces_model, numbers_mode
     service.close()
     failed, done = map(json.loads, capsys.readouterr().err.splitlines())
     assert (failed["event"], done["event"]) == ("reload failed", "reloaded")
-    assert "no model of skldl" in failed["message"]
+    assert "not a model file" in failed["message"]
     text = service.metrics.text()
     assert 'skldl_reloads_total{result="failed"} 1' in text
     assert 'skldl_reloads_total{result="ok"} 1' in text
