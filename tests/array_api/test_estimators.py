@@ -116,6 +116,14 @@ def test_single_precision_agrees_with_numpy_where_rows_are_many(name, backend):
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name.startswith("sa-")])
+def test_single_precision_in_pieces_of_rows(name, backend, problem, monkeypatch):
+    """The way of many rows, on few: sums in single precision, products piece by piece."""
+    monkeypatch.setattr("skldl.maxent._search.SINGLE_ROWS", 64)
+    monkeypatch.setattr("skldl.utils.arrays.PRODUCT_ROWS", 16)
+    test_single_precision_agrees_with_numpy_in_double(name, backend, problem)
+
+
 @pytest.mark.parametrize("groups", [None, np.arange(90) // 3])
 def test_one_penalty_by_cholesky_factorisation(groups, backend, problem, monkeypatch):
     X, D, weight, new = problem

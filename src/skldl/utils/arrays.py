@@ -267,7 +267,7 @@ def product_over_rows(left: Any, right: Any) -> Any:
     """
     xp = namespace(right)
     n, whole = right.shape[0], right.shape[0] // PRODUCT_ROWS * PRODUCT_ROWS
-    if right.dtype == xp.float64 or n <= PRODUCT_ROWS:
+    if right.dtype == xp.float64 or n <= PRODUCT_ROWS or not right.shape[1]:
         return as_double(left @ right)
     q, p = left.shape[0], right.shape[1]
     pieces = xp.permute_dims(xp.reshape(left[:, :whole], (q, -1, PRODUCT_ROWS)), (1, 0, 2))
