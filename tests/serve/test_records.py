@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import skldl
+from skldl.exceptions import DataError, TableError
 from skldl.serve import Service
 from skldl.tabular import TableEncoder, predict_table
 
@@ -122,3 +123,19 @@ def test_entropy_is_that_of_the_row(serve, table):
     answer = serve(TableEncoder(), table=table).predict_records(rows_of(table[:9]))
     D = np.array([answer.columns[name] for name in LABELS])
     np.testing.assert_allclose(answer.columns["entropy"], entropy(D), atol=1e-14)
+
+
+def test_records_that_are_no_rows_are_named(serve, table):
+    model = serve(TableEncoder(), table=table[["age"]])
+    assert model.predict_records([]).n_rows == 0
+    assert list(model.predict_records([]).columns) == [*LABELS, "top", "entropy"]
+    some = model.predict_records([{"age": "31"}, {}])
+    assert some.columns["k"][1] == model.predict_records([{"age": None}]).columns["k"][0]
+    with pytest.raises(TableError, match="lacks the column 'age'"):
+        model.predict_records([{"town": "Ulm"}])
+    with pytest.raises(DataError, match="Row 2 is null, where an object") as caught:
+        model.predict_records([{"age": 1}, None])
+    assert caught.value.row == 1
+    with pytest.raises(DataError, match="Row 2 of column 'age' holds a list") as caught:
+        model.predict_records([{"age": 1}, {"age": [1]}])
+    assert (caught.value.row, caught.value.column) == (1, "age")

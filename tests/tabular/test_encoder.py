@@ -9,9 +9,8 @@ from sklearn import config_context
 from sklearn.base import clone
 
 import skldl
-from skldl.exceptions import DataError, ModelFileError, NonFiniteError, NotNumericError, TableError
+from skldl.exceptions import ModelFileError, NonFiniteError, NotNumericError, TableError
 from skldl.tabular import TableEncoder
-from skldl.tabular._encoder import frame_of_records
 
 TABLE = pd.DataFrame(
     {
@@ -467,20 +466,6 @@ def test_a_record_of_a_sparse_encoder_may_be_an_array():
     for n_rows in (1, 3):
         X, _ = encoder.encode_records(records[:n_rows], dense=True)
         np.testing.assert_array_equal(X, encoder.transform(table[:n_rows]).toarray())
-
-
-def test_a_table_of_records():
-    frame = frame_of_records([{"age": 31, "note": "x"}, {"age": None}], ["age"], ["note", "more"])
-    assert list(frame) == ["age", "note"]
-    assert frame["age"].isna().tolist() == [False, True]
-    assert list(frame_of_records([], ["age"])) == ["age"]
-    with pytest.raises(TableError, match="lacks the column 'age'"):
-        frame_of_records([{"town": "Ulm"}], ["age"])
-    with pytest.raises(DataError, match="Row 2 is null, where an object") as caught:
-        frame_of_records([{}, None], ["age"])
-    assert caught.value.row == 1
-    with pytest.raises(DataError, match="Row 2 of column 'age' holds a list"):
-        frame_of_records([{"age": 1}, {"age": [1]}], ["age"])
 
 
 def test_a_model_file_holds_arrays_and_no_lookups(tmp_path):

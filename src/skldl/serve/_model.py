@@ -15,14 +15,15 @@ from sklearn.metrics import pairwise_distances
 
 from skldl.base import BaseLDL
 from skldl.data._cells import CATEGORY, DATE, as_frame
-from skldl.exceptions import ModelFileError
+from skldl.exceptions import DataError, ModelFileError
 from skldl.persistence import read
 from skldl.tabular import TableEncoder, explain_row
-from skldl.tabular._encoder import Unusual, add_counts, frame_of_records
+from skldl.tabular._encoder import Unusual, add_counts
 from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, replacement_effects
 from skldl.tabular._interval_columns import COVERS, LEVEL, interval_columns
 from skldl.tabular._prediction import answer_names, checked_keep
 from skldl.tabular._softmax_weights import softmax_weights
+from skldl.utils.column_names import check_columns
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import sum_to_one
 
@@ -269,6 +270,47 @@ class ServedModel:
             {"distance": float(distances[at]), "row": row, "labels": dict(zip(self.labels, given, strict=True))}
             for at, row, given in zip(order, features, degrees, strict=True)
         ]
+
+
+def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Sequence[str] = ()) -> pd.DataFrame:
+    """Make a table of JSON records; errors name the row, the column and what was found.
+
+    It has the columns that the model needs, and those to keep that a record names. A cell that a record does not name
+    is missing; a column that the model needs must be named by one record at least.
+
+    Examples
+    --------
+    >>> list(frame_of_records([{"age": 31, "note": "x"}, {}], ["age"], ["town"]).columns)
+    ['age']
+    """
+    present: dict[str, Any] = {}
+    for row, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise DataError(
+                f"Row {row + 1} is {_json_type(record)}, where an object from columns to cells belongs, such as "
+                f'{{"{columns[0]}": ...}}.',
+                row=row,
+            )
+        present.update(record)
+    if records:
+        check_columns(columns, present)
+    names = [name for name in dict.fromkeys((*columns, *keep)) if name in present or not records]
+    table: dict[str, pd.Series] = {}
+    for name in names:
+        cells = [record.get(name) for record in records]
+        for row, cell in enumerate(cells):
+            if isinstance(cell, list | dict):
+                what = f"holds {_json_type(cell)}, where one value belongs"
+                raise DataError(f"Row {row + 1} of column {name!r} {what}.", row=row, column=name)
+        # text and mixed cells stay objects; pandas finds the type of all others
+        untyped = any(isinstance(cell, str) for cell in cells) or all(cell is None for cell in cells)
+        table[name] = pd.Series(cells, dtype=object if untyped else None)
+    return pd.DataFrame(table)
+
+
+def _json_type(cell: Any) -> str:
+    names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value", type(None): "null"}
+    return names.get(type(cell), "a number")
 
 
 def _softmax(scores: FloatArray) -> FloatArray:

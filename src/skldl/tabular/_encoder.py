@@ -1,12 +1,12 @@
-"""`TableEncoder`: from a table of mixed columns to numbers, the first step of every pipeline that `skldl fit` makes.
+"""`TableEncoder`: features of a table with columns of any kind, the first step of every pipeline of `skldl fit`.
 
 Numbers are imputed by their median, with an indicator where values were missing, and standardised; categories become
 one feature each, and a category never seen in training has none; truth values are numbers; a date becomes its year,
 month, weekday, hour and number of days; a text column becomes n-grams of words or letters. Columns are found by name,
 so their order does not matter and further columns are ignored.
 
-What a fit finds (see `skldl.tabular._encoder_fit`) is a few arrays and lists. Everything that turns rows into features
-reads these: `TableEncoder.transform` for tables, `TableEncoder.encode_records` for JSON, and the export to ONNX.
+The fitted state (see `skldl.tabular._encoder_fit`) consists of arrays and lists. Tables, JSON records and the export to
+ONNX all use this state: there is no second encoder. Cells become typed cells (`_Cells`), then features.
 """
 
 import math
@@ -37,7 +37,7 @@ from skldl.data._cells import (
     as_words,
 )
 from skldl.data._column_kinds import ColumnKind
-from skldl.exceptions import DataError, TableError
+from skldl.exceptions import TableError
 from skldl.tabular._encoder_fit import (
     DATE_PARTS,
     KINDS,
@@ -57,11 +57,11 @@ from skldl.utils.typing import AnyArray, BoolArray, FloatArray
 
 RARE = "(rare)"
 BLOCK_ROWS = 10_000
-"""Rows that are encoded at a time: typed copies of all rows would take several times the memory of the table."""
+"""Number of rows encoded at a time: typed copies of all rows would take several times the memory of the table."""
 MAX_DENSE_CELLS = 2**20
-"""Up to 8 MiB, features of records can be made as an array at once: for few rows, a sparse matrix takes longer."""
+"""Features of records may be a dense array of up to 8 MiB: building a sparse matrix takes longer for a few rows."""
 MAX_EXACT_INTEGER = 2**53
-"""Of larger whole numbers not every one is a float."""
+"""Larger integers are not all representable as floats."""
 MAX_FLOAT = np.finfo(np.float64).max
 NO_FEATURE = -1
 Unusual = dict[str, dict[str, int]]
@@ -87,19 +87,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         serve single words, languages without blanks between words, compounds and misspelt words. "auto" takes words
         for columns whose cells hold three words or more in the mean, and characters for others.
     hashed_text : int, default=None
-        Hash the n-grams of each text column to so many features, instead of keeping the most frequent ones; n-grams
-        then have no names. `fit_chunks` needs it for text columns: counts of all n-grams can outgrow any memory.
+        Hash the n-grams of each text column to this number of features, instead of keeping the most frequent ones;
+        n-grams then have no names. `fit_chunks` needs it for text columns: counts of all n-grams have no bound.
     known_columns : dict, default=None
         From the name of a column to its kind and how its dates are written or its text is cut, as `know_columns` finds
-        them in a whole table. A fit to some of its rows then takes each column for what it is in the whole table, and
-        a text column without text in these rows gets no features. None: the fit finds the kinds in its own table.
+        them in a whole table. A fit to some of its rows then gives each column the kind that it has in the whole table,
+        and a text column without text in these rows gets no features. None: the fit finds the kinds in its own table.
 
     Attributes
     ----------
     kinds_ : dict
         From the name of each column to "number", "boolean", "date", "category" or "text".
     dates_ : dict
-        From the name of each column of dates to how they are written and which parts of them vary.
+        From the name of each column of dates to their format and to the list of their parts that vary.
     ranges_ : dict
         From the name of each column of numbers to its minimum and maximum.
     typical_ : dict
@@ -108,17 +108,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numbers_ : list of str
         Names of the first features: columns of numbers and of truth values, and parts of dates such as ``when: year``.
     medians_ : ndarray of shape (n_numbers,)
-        What fills their missing cells.
+        Values that replace missing cells.
     with_missing_ : ndarray of shape (n_indicators,)
-        Positions of those that had missing cells in training: each has an indicator, the features after the numbers.
+        Positions of the numbers that had missing cells in training. Each has an indicator, a feature after the numbers.
     means_, scales_ : ndarray of shape (n_numbers + n_indicators,)
-        What is subtracted from numbers and indicators, and what they are then divided by.
+        Means and standard deviations of imputed numbers and indicators, for their standardisation.
     categories_ : dict
-        From the name of each column of categories to those that have a feature of their own, in this order.
+        From the name of each column of categories to the categories with a feature of their own, in this order.
     rare_categories_ : dict
-        From the name of each column of categories to those that share one feature, the one after the others.
+        From the name of each column of categories to the rare categories, which share the feature after the others.
     text_ngrams_ : dict
-        From the name of each text column that has features to what it is cut into, "words" or "characters".
+        From the name of each text column with features to the kind of its n-grams, "words" or "characters".
     vocabularies_ : dict
         From the name of each of these columns to its n-grams, in the order of its features; empty if they are hashed.
     idf_ : dict
@@ -170,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.known_columns = known_columns
 
     def know_columns(self, X: Any) -> Self:
-        """Set ``known_columns`` from a table, so that fits to some of its rows take every column for the same.
+        """Set ``known_columns`` from a table, so that fits to some of its rows use the same kinds of columns.
 
         A column may hold only numbers in most rows and a word in another: without the whole table, a fit to the former
         could not transform the latter.
@@ -230,7 +230,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         fitting = EncoderFit(self, in_memory=True)
         fitting.update(table)
         fitting.end_pass()
-        # the most frequent n-grams are known only from all texts at once
+        # the most frequent n-grams can only be found in all texts at once
         n_rows = len(table) if self.text and self.hashed_text is None else BLOCK_ROWS
         for start in range(0, len(table), n_rows):
             fitting.update(table.iloc[start : start + n_rows])
@@ -288,7 +288,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return features.toarray() if sparse.issparse(features) and output != "default" else features
 
     def encode(self, X: Any) -> tuple[Any, Unusual]:
-        """Turn a table into features, and count what is unusual in it.
+        """Turn a table into features, and count unusual cells.
 
         Parameters
         ----------
@@ -324,8 +324,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         features, unusual
-            As from `encode`. None if the records need a table (see `frame_of_records`): if the model has columns of
-            dates, or a record holds a number written as text, lacks a column or holds a wrong cell.
+            As from `encode`. None if the records must be made a table for `encode`: if the encoder has columns of
+            dates, or a record has a number written as text, lacks a column or has a wrong cell.
 
         Examples
         --------
@@ -342,10 +342,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._features(cells, dense), self._unusual(cells)
 
     def encode_usual(self, record: Mapping[str, Any]) -> tuple[list[float], list[int]] | None:
-        """Turn one JSON record into the numbers that `encode_records` would find, if nothing in it is unusual.
+        """Turn one JSON record without unusual or missing cells into lists of Python numbers.
 
-        For a single row the overhead of NumPy is most of the time of `encode_records`: a service of a linear model that
-        adds up weights itself saves a tenth of a request.
+        For one row, most of the time of `encode_records` is the overhead of NumPy. With these lists, the service
+        answers a request to a linear model in nine tenths of the time.
 
         Parameters
         ----------
@@ -354,13 +354,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        numbers : list of float
-            The first features: numbers and indicators of missing cells.
-        ones : list of int
-            Positions of the features that are one, all others being zero.
-
-        None instead of both if a cell is missing, not known or far outside the range of training, or if the record
-        needs a table, or if there are columns of text.
+        tuple or None
+            A list of floats, the first features (numbers and indicators of missing cells), and a list of the positions
+            of further features that are one; all others are zero. None if a cell is missing, is an unknown category or
+            is far outside the range of the training table, if the record needs a table, or if there are text columns.
 
         Examples
         --------
@@ -373,7 +370,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._lookup.usual_cells(record)
 
     def unusual(self, X: Any) -> Unusual:
-        """Count what the training table did not hold.
+        """Count cells that are unlike the training table.
 
         Parameters
         ----------
@@ -389,7 +386,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return add_counts(map(self._unusual, self._blocks(self._checked_table(X))))
 
     def typed_cells(self, X: Any) -> dict[str, AnyArray]:
-        """Return the cells of a table as the encoder understands them, before they become features.
+        """Return the cells of a table in the types of their columns, before they become features.
 
         Parameters
         ----------
@@ -420,17 +417,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return cells
 
     def check_columns(self, columns: Iterable[str]) -> None:
-        """Demand every column of the training table.
+        """Raise an error unless all columns of the training table are present.
 
         Parameters
         ----------
         columns : iterable of str
-            The columns that there are; further ones do not matter.
+            The columns that are present; further ones do not matter.
         """
         check_columns(self.feature_names_in_, columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
-        """Name the features that `transform` returns.
+        """Return the names of the features.
 
         Parameters
         ----------
@@ -472,7 +469,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return found
 
     def category_features(self, name: str) -> list[str]:
-        """Return what the features of a column of categories stand for.
+        """Return the categories that the features of a column stand for.
 
         Parameters
         ----------
@@ -487,7 +484,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return [*self.categories_[name], RARE] if self.rare_categories_[name] else self.categories_[name]
 
     def category_positions(self, name: str) -> tuple[dict[str, int], int]:
-        """Return which of the features of a column of categories each category has.
+        """Return the position of the feature of each category among the features of its column.
 
         Parameters
         ----------
@@ -499,14 +496,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         positions : dict
             From each category of the training table to the position of its feature in `category_features`.
         of_unknown : int
-            The position for any other category: that of the rare ones, or -1 for no feature.
+            The position for any other category: that of the rare categories, or -1 if it has no feature.
         """
         own, rare = self.categories_[name], self.rare_categories_[name]
         positions = {word: at for at, word in enumerate(own)} | dict.fromkeys(rare, len(own))
         return positions, len(own) if rare else NO_FEATURE
 
     def _check_fitted_state(self) -> None:
-        """Demand that the attributes fit together, for a loaded model; `ValueError` says which do not."""
+        """Check that the attributes of an encoder from a model file fit together; raise `ValueError` otherwise."""
         kinds = self.kinds_
         n_numbers = sum(kind in (NUMBER, BOOLEAN) for kind in kinds.values())
         n_numbers += sum(len(parts) for _, parts in self.dates_.values())
@@ -540,7 +537,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def _lookup(self) -> "_Lookup":
-        """What cells are looked up in, made from the fitted attributes at first use; model files do not hold it."""
+        """Lookup tables, made of the fitted attributes at first use; they are not written to model files."""
         if "_made_lookup" not in self.__dict__:
             check_is_fitted(self)
             self._made_lookup = _Lookup(self)
@@ -551,7 +548,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return {name: value for name, value in state.items() if name != "_made_lookup"}
 
     def _blocks(self, table: pd.DataFrame) -> "Iterator[_Cells]":
-        """Typed cells of a table, some rows at a time."""
+        """Yield typed cells of a table, `BLOCK_ROWS` rows at a time."""
         lookup = self._lookup
         for start in range(0, len(table), BLOCK_ROWS):
             block = table.iloc[start : start + BLOCK_ROWS]
@@ -561,7 +558,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             yield _Cells(numbers, *lookup.missing_and_outside(numbers), words, *lookup.codes(words), texts)
 
     def _features(self, cells: "_Cells", dense: bool) -> Any:
-        """Features of typed cells, as an array or a sparse matrix."""
+        """Turn typed cells into features, as an array or a sparse matrix."""
         scaled, n_rows = cells.numbers, len(cells.numbers)
         if cells.missing is not None:
             scaled = np.where(cells.missing, self.medians_, scaled)
@@ -582,7 +579,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return sparse.hstack([*map(sparse.csr_matrix, parts), *grams], format="csr")
         X = np.zeros((n_rows, lookup.n_features))
         X[:, : scaled.shape[1]] = scaled
-        if n_rows == 1:  # indexing by arrays would take longer than everything else
+        if n_rows == 1:  # for one row, indexing with arrays takes longer than all other steps together
             for (code,) in cells.codes:
                 if code != NO_FEATURE:
                     X[0, code] = 1.0
@@ -594,9 +591,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return X
 
     def _tfidf(self, name: str, texts: list[str | None]) -> Any:
-        """Logarithmic counts of n-grams times their inverse document frequencies, scaled to rows of unit length."""
+        """Compute (1 + log count) · idf for the n-grams of each text, with rows of unit length."""
         if name not in self.idf_:
-            return None  # a column that is text in the whole table, but held none in the rows of the fit
+            return None  # the column held no text in the rows of the fit, see known_columns
         counts = self._lookup.counters[name].transform([text or "" for text in texts])
         np.log(counts.data, out=counts.data)
         counts.data += 1.0
@@ -604,7 +601,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return normalize(counts, copy=False)
 
     def _unusual(self, cells: "_Cells") -> Unusual:
-        """What `unusual` counts, in typed cells."""
+        """Count unusual cells, see `unusual`."""
         unusual: Unusual = {"unknown_categories": cells.unknown, "far_outside_range": {}, "empty_rows": {}}
         if cells.outside is not None:
             counts = zip(self.numbers_, cells.outside.sum(axis=0).tolist(), strict=True)
@@ -618,12 +615,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 class _Cells(NamedTuple):
-    """Cells of some rows, in the types of their columns.
+    """Typed cells of some rows.
 
-    ``numbers`` has a column for each of `TableEncoder.numbers_`. ``missing`` says which are NaN, ``outside`` which
-    are far outside the range of training; None stands for none of them. ``words`` and ``texts`` have a list for each
-    column of categories and of text, with None where a cell is missing; ``codes`` are the positions of the features of
-    the words, or `NO_FEATURE`, and ``unknown`` counts the words that training did not have, by column.
+    ``numbers`` has the columns of `TableEncoder.numbers_`; ``missing`` marks the NaN in it and ``outside`` the numbers
+    far outside the range of the training table (None: there are none). ``words`` and ``texts`` have one list for each
+    column of categories and of text, with None for missing cells. ``codes`` are the positions of the features of the
+    words, or `NO_FEATURE`; ``unknown`` counts the words that are not in the training table, by column.
     """
 
     numbers: FloatArray
@@ -636,10 +633,10 @@ class _Cells(NamedTuple):
 
 
 class _Lookup:
-    """What the cells of new rows are looked up in, made from the attributes of a fitted encoder.
+    """Lookup tables of a fitted encoder, and the functions that read JSON records with them.
 
-    ``positions`` has the position of the feature of each category, by column; that of a missing cell is under None. A
-    number outside ``lowest`` to ``highest`` is far outside the range of training.
+    ``positions`` maps, for each column of categories, each category to the position of its feature, and None to that of
+    a missing cell. Numbers below ``lowest`` or above ``highest`` are far outside the range of the training table.
     """
 
     def __init__(self, encoder: TableEncoder) -> None:
@@ -647,7 +644,7 @@ class _Lookup:
         self.numbers = number_columns(kinds)
         self.truth = [at for at, name in enumerate(self.numbers) if kinds[name] == BOOLEAN]
         self.has_dates = bool(encoder.dates_)
-        # finite, so that an infinite number is outside
+        # finite bounds for columns without a range, too: infinite numbers are then outside
         self.lowest, self.highest = np.full((2, len(encoder.numbers_)), [[-MAX_FLOAT], [MAX_FLOAT]])
         for at, name in enumerate(self.numbers):
             if name in ranges:
@@ -671,7 +668,7 @@ class _Lookup:
             for name, cut in encoder.text_ngrams_.items()
         }
         n_numbers = len(encoder.numbers_)
-        # as lists, since NumPy's numbers are slow one by one
+        # as lists for `usual_cells`, since single elements of NumPy arrays are slow
         self._lowest, self._highest = self.lowest.tolist(), self.highest.tolist()
         self._means, self._scales = encoder.means_[:n_numbers].tolist(), encoder.scales_[:n_numbers].tolist()
         self._no_gaps = ((0.0 - encoder.means_[n_numbers:]) / encoder.scales_[n_numbers:]).tolist()
@@ -681,16 +678,16 @@ class _Lookup:
         self._pack = Struct(f"{len(self.numbers)}d").pack
 
     def codes(self, words: Sequence[Sequence[Any]]) -> tuple[list[list[int]], dict[str, int]]:
-        """Positions of the features of the words in each column of categories, and how many words are unknown.
+        """Return the positions of the features of the words of each column, and the numbers of unknown words.
 
-        `TypeError` is raised for JSON that is not a plain value.
+        Raises `TypeError` for cells of JSON that are not plain values.
         """
         found: list[list[int]] = []
         unknown: dict[str, int] = {}
         for at, cells in enumerate(words):
             get = self.positions[at].get
             codes: list[Any] = list(map(get, cells))
-            if None in codes:  # not known, or written in another way, such as " 3.0" for 3
+            if None in codes:  # unknown, or written in another form, such as " 3.0" for 3
                 codes = [get(_word_of(cell)) if code is None else code for code, cell in zip(codes, cells, strict=True)]
                 if n_unknown := codes.count(None):
                     unknown[self.categories[at]] = n_unknown
@@ -699,16 +696,16 @@ class _Lookup:
         return found, unknown
 
     def missing_and_outside(self, numbers: FloatArray) -> tuple[BoolArray | None, BoolArray | None]:
-        """Which numbers are NaN and which are far outside the range of training; None for none of them."""
+        """Return masks of the missing numbers and of those far outside the range; None instead of an empty mask."""
         usual = (numbers >= self.lowest) & (numbers <= self.highest)
-        if np.count_nonzero(usual) == usual.size:  # on one row three times as fast as all()
+        if np.count_nonzero(usual) == usual.size:  # for one row three times as fast as all()
             return None, None
         missing = np.isnan(numbers)
         outside = ~(usual | missing)
         return missing if missing.any() else None, outside if outside.any() else None
 
     def one_hot(self, codes: list[list[int]]) -> Any:
-        """The features of categories as a sparse matrix."""
+        """Return the features of categories as a sparse matrix."""
         positions = np.array(codes).T
         has_feature = positions != NO_FEATURE
         ends = np.concatenate([[0], np.cumsum(has_feature.sum(axis=1))])
@@ -717,7 +714,7 @@ class _Lookup:
         return sparse.csr_matrix((np.ones(len(indices)), indices, ends), shape=shape)
 
     def cells_of_records(self, records: Sequence[Any]) -> _Cells | None:
-        """Typed cells of JSON records; None if these need a table."""
+        """Return typed cells of JSON records; None if the records need a table."""
         if self.has_dates or not records:
             return None
         try:
@@ -726,7 +723,7 @@ class _Lookup:
             codes, unknown = self.codes(words)
             texts = [list(map(_text_of, cells)) for cells in _columns(self._text_cells, records)]
         except (KeyError, TypeError, ValueError, OverflowError):
-            return None  # a record that is not an object or lacks a column; a cell that is not plain
+            return None  # a record is not an object or lacks a column, or a cell is not a plain value
         missing, outside = self.missing_and_outside(numbers)
         if outside is not None and np.isinf(numbers).any():
             return None
@@ -741,7 +738,7 @@ class _Lookup:
             cells: Sequence[Any] = self._number_cells(record)
             if self.truth:
                 cells = self._with_truth(cells)
-            # a missing cell or a text cannot be compared with numbers, and NaN is neither smaller nor larger than one
+            # comparing None or text with a number raises TypeError; comparisons with NaN are false
             if not (all(map(le, self._lowest, cells)) and all(map(le, cells, self._highest))):
                 return None
             if self._word_cells is not None:
@@ -755,14 +752,14 @@ class _Lookup:
         return numbers + self._no_gaps, codes
 
     def _read_numbers(self, records: Sequence[Any]) -> FloatArray:
-        """The numbers and truth values of JSON records, NaN for null; `TypeError` for any other cell."""
+        """Read the numbers and truth values of JSON records, null as NaN; raise `TypeError` for any other cell."""
         rows: list[Sequence[Any]] = list(map(self._number_cells, records))
         if self.truth:
             rows = list(map(self._with_truth, rows))
         shape = (len(rows), len(self.numbers))
-        try:  # packing floats takes a third of the time of np.array
+        try:  # np.array takes three times as long as packing the floats
             return np.frombuffer(b"".join(starmap(self._pack, rows))).reshape(shape)
-        except (StructError, OverflowError):  # a null, a text, a list or an integer that is no float
+        except (StructError, OverflowError):  # null, text, a list, or an integer that is too large for a float
             pass
         for cell in chain.from_iterable(rows):
             if not (
@@ -772,7 +769,7 @@ class _Lookup:
         return np.array(rows, dtype=np.float64).reshape(shape)
 
     def _with_truth(self, cells: Sequence[Any]) -> list[Any]:
-        """The cells of a record with words such as "yes" as truth values; `TypeError` or `KeyError` for others."""
+        """Replace words such as "yes" in a record by truth values; raise `TypeError` or `KeyError` for other words."""
         found = list(cells)
         for at in self.truth:
             cell = found[at]
@@ -784,7 +781,7 @@ class _Lookup:
 
 
 def _words(column: pd.Series) -> list[str | None]:
-    """The words of a column, None where a cell is missing."""
+    """Return the words of a column, None for missing cells."""
     words: list[str | None] = as_words(column, "").tolist()
     for row in np.flatnonzero(column.isna()):
         words[row] = None
@@ -792,19 +789,19 @@ def _words(column: pd.Series) -> list[str | None]:
 
 
 def _getter(names: list[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """A function from a record to the tuple of these cells."""
+    """Return a function that returns the cells of a record with these names, as a tuple."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda record: tuple(record[name] for name in names)
 
 
 def _columns(get: Callable[[Mapping[str, Any]], tuple[Any, ...]] | None, records: Sequence[Any]) -> list[Any]:
-    """The cells of records by column."""
+    """Return the cells of records column by column."""
     return [] if get is None else list(zip(*map(get, records), strict=True))
 
 
 def _word_of(cell: Any) -> str | None:
-    """A cell of JSON as `as_words` writes it in a table."""
+    """Return a cell of JSON as `skldl.data` writes the same cell of a table as a word."""
     if isinstance(cell, str):
         return _word(cell.strip())
     if (type(cell) is int and abs(cell) <= MAX_EXACT_INTEGER) or (type(cell) is float and math.isfinite(cell)):
@@ -817,7 +814,7 @@ def _text_of(cell: Any) -> str | None:
 
 
 def _joined(parts: Iterable[Any], n_rows: int) -> Any:
-    """Features of blocks of rows as one array or sparse matrix."""
+    """Join the features of blocks of rows."""
     parts = iter(parts)
     first = next(parts)
     if first.shape[0] == n_rows:
@@ -846,44 +843,3 @@ def add_counts(counted: Iterable[Unusual]) -> Unusual:
             for name, count in counts.items():
                 total[what][name] = total[what].get(name, 0) + count
     return total
-
-
-def frame_of_records(records: Sequence[Any], columns: Sequence[str], keep: Sequence[str] = ()) -> pd.DataFrame:
-    """Make a table of JSON records; errors name the row, the column and what was found.
-
-    It has the columns that the model needs, and those to keep that a record names. A cell that a record does not name
-    is missing; a column that the model needs must be named by one record at least.
-
-    Examples
-    --------
-    >>> list(frame_of_records([{"age": 31, "note": "x"}, {}], ["age"], ["town"]).columns)
-    ['age']
-    """
-    present: dict[str, Any] = {}
-    for row, record in enumerate(records):
-        if not isinstance(record, dict):
-            raise DataError(
-                f"Row {row + 1} is {_json_type(record)}, where an object from columns to cells belongs, such as "
-                f'{{"{columns[0]}": ...}}.',
-                row=row,
-            )
-        present.update(record)
-    if records:
-        check_columns(columns, present)
-    names = [name for name in dict.fromkeys((*columns, *keep)) if name in present or not records]
-    table: dict[str, pd.Series] = {}
-    for name in names:
-        cells = [record.get(name) for record in records]
-        for row, cell in enumerate(cells):
-            if isinstance(cell, list | dict):
-                what = f"holds {_json_type(cell)}, where one value belongs"
-                raise DataError(f"Row {row + 1} of column {name!r} {what}.", row=row, column=name)
-        # text and mixed cells stay objects; pandas finds the type of all others
-        untyped = any(isinstance(cell, str) for cell in cells) or all(cell is None for cell in cells)
-        table[name] = pd.Series(cells, dtype=object if untyped else None)
-    return pd.DataFrame(table)
-
-
-def _json_type(cell: Any) -> str:
-    names = {list: "a list", dict: "an object", str: "a text", bool: "a truth value", type(None): "null"}
-    return names.get(type(cell), "a number")

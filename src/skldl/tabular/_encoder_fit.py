@@ -1,11 +1,11 @@
-r"""The fit of a `TableEncoder` in two passes over the rows of a table, which may come in chunks.
+r"""Fit of a `TableEncoder` in two passes over the rows of a table, which may come in chunks.
 
-The first pass decides the kind of each column, the second adds up what the features need. An imputed column of n cells,
-m of them missing, with mean μ and sum of squared deviations S of the others and median h, has
+The first pass decides the kind of each column, the second adds up statistics of their cells. An imputed column of n
+cells, m of them missing, with mean μ and sum of squared deviations S of the others and median h, has
 
 .. math:: \bar x = \mu + \frac{m}{n}(h - \mu), \qquad \sum_i (x_i - \bar x)^2 = S + \frac{m (n - m)}{n} (h - \mu)^2 ,
 
-so that the scales need no third pass.
+so that means and scales need no third pass.
 """
 
 import re
@@ -45,17 +45,17 @@ TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
 }
 _NGRAM = {"words": re.compile(r"\b\w\w"), "characters": re.compile(r"\S")}
-"""What a text must hold so that there is an n-gram of it."""
+"""Patterns of texts that have at least one n-gram."""
 PROSE_WORDS = 3
 """A text column whose cells have at least this mean number of words is treated as prose; chosen by hand."""
 MEDIAN_ROWS = 200_000
-"""Medians of more rows are those of a sample of so many, with a standard error of .003 standard deviations."""
+"""Medians of more rows are computed on a sample of this size: 1.25 σ / √200,000, their standard error, is .003 σ."""
 MEDIAN_CELLS = 2**23
-"""Cells of this sample in a fit in chunks (64 MiB): for more than 41 columns of numbers it has fewer rows."""
+"""Maximum number of cells of this sample in a fit in chunks (64 MiB): more than 41 columns have fewer rows."""
 MAX_CATEGORIES_IN_CHUNKS = 100_000
-"""More different categories in one column are an error in a fit in chunks, whose memory is bounded."""
+"""Maximum number of different categories of a column in a fit in chunks, which counts them in memory."""
 SPARSE_BELOW = 0.3
-"""Features are a sparse matrix if a smaller fraction of them is not zero, as in scikit-learn's ColumnTransformer."""
+"""Features are a sparse matrix if the fraction of nonzeros is smaller, as in scikit-learn's `ColumnTransformer`."""
 
 
 def check_encoder(encoder: Any) -> None:
@@ -71,28 +71,28 @@ def check_text_ngrams(text_ngrams: str) -> None:
 
 
 def number_columns(kinds: Mapping[str, str]) -> list[str]:
-    """The columns whose cells are numbers themselves: numbers and truth values, but no dates."""
+    """Return the columns of numbers and of truth values; dates become numbers too, but several of them."""
     return [name for name, kind in kinds.items() if kind in (NUMBER, BOOLEAN)]
 
 
 def part_names(dates: Mapping[str, tuple[str, Sequence[str]]]) -> list[str]:
-    """Names of the numbers that dates become."""
+    """Return the names of the parts of dates, such as ``when: year``."""
     return [f"{name}: {part}" for name, (_, parts) in dates.items() for part in parts]
 
 
 def typed_numbers(
     table: pd.DataFrame, kinds: Mapping[str, str], dates: Mapping[str, tuple[str, Sequence[str]]]
 ) -> FloatArray:
-    """The columns of numbers and of truth values and then the parts of dates, NaN where a cell is missing.
+    """Return the columns of numbers and of truth values, then the parts of dates; NaN for missing cells.
 
-    A cell that is none is an error, which names it.
+    Raises an error that names the first cell of another type.
     """
     names = number_columns(kinds)
     dtypes = dict(zip(table.columns, table.dtypes, strict=True))
     n_parts = sum(len(parts) for _, parts in dates.values())
-    # Fortran order: sums along columns are then pairwise, with a rounding error that hardly grows with the rows
+    # Fortran order: NumPy then adds up columns pairwise, with a rounding error that grows like log n instead of n
     numbers = np.empty((len(table), len(names) + n_parts), order="F")
-    # columns that need no change are taken in one block: there may be thousands of them
+    # columns of floats are copied as one block, since there may be thousands of them
     ready = [at for at, name in enumerate(names) if kinds[name] == NUMBER and dtypes[name] == np.float64]
     if ready:
         block = table[[names[at] for at in ready]].to_numpy()
@@ -112,25 +112,25 @@ def typed_numbers(
 
 
 def ngram_counter(cut: str, hashed: int | None, **options: Any) -> Any:
-    """What counts n-grams in texts: those of a vocabulary, or all of them by their hashes."""
+    """Return a counter of n-grams: those of a vocabulary, or all of them by their hashes."""
     if hashed is not None:
         return HashingVectorizer(**TEXT_NGRAMS[cut], n_features=hashed, alternate_sign=False, norm=None)
     return CountVectorizer(**TEXT_NGRAMS[cut], **options, dtype=np.float64)
 
 
 class EncoderFit:
-    """The fit of a `TableEncoder` in two passes over the rows of a table, which may come in chunks.
+    """Fit of a `TableEncoder` in two passes over the rows of a table, which may come in chunks.
 
-    Call `update` with each chunk of a pass, then `end_pass`, until it is ``done``. ``n_rows`` is known after the first
-    pass.
+    Call `update` with each chunk of a pass, then `end_pass`, until ``done`` is true. ``n_rows`` is known after the
+    first pass.
 
     Parameters
     ----------
     encoder : TableEncoder
         The encoder to fit.
     in_memory : bool, default=False
-        Whether the rows are in memory all the time, so that no bound on memory holds: text keeps its words, if it comes
-        in one chunk, and medians of at most 200,000 rows are exact whatever the number of columns.
+        Whether the whole table is in memory, so that the fit may use as much memory: text keeps its words (it must then
+        come in one chunk), and medians of up to 200,000 rows are exact for any number of columns.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class EncoderFit:
         self._statistics: _Statistics | None = None
 
     def update(self, chunk: Any, place: str = "") -> None:
-        """Look at a chunk of the table, with the same columns each time; ``place`` is the file, for messages."""
+        """Add a chunk of the table; ``place`` is the name of its file, for messages."""
         table = as_frame(chunk)
         if self._columns is None:
             self._begin(list(table.columns))
@@ -174,7 +174,7 @@ class EncoderFit:
             prose.update(table[name])
 
     def end_pass(self) -> None:
-        """All chunks have been seen."""
+        """End a pass, after all chunks."""
         self.n_passes += 1
         if not self.n_rows:
             raise TableError("The table has no rows.")
@@ -188,14 +188,14 @@ class EncoderFit:
             self.done = True
 
     def notes(self) -> list[str]:
-        """What the user should know about the columns; one that is mostly numbers but not everywhere is an error."""
+        """Return notes for the user about the columns; raise an error for a column of numbers with a few words."""
         counts = {} if self._statistics is None else self._statistics.counts
         return notes_on_columns(
             self._kinds, {name: len(set(found) - {MISSING_CATEGORY}) for name, found in counts.items()}
         )
 
     def _begin(self, columns: list[str]) -> None:
-        """Check what the encoder says about columns against their names."""
+        """Check the parameters of the encoder against the names of the columns."""
         encoder = self.encoder
         for name in (*encoder.text, *encoder.categories):
             if name not in columns:
@@ -212,7 +212,7 @@ class EncoderFit:
         encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
 
     def _decide_kinds(self) -> None:
-        """Set the attributes of the encoder that say what each column is."""
+        """Set the kinds of the columns, the formats of dates and the n-grams of texts."""
         encoder = self.encoder
         known = dict(encoder.known_columns or {})
         encoder.kinds_, encoder.dates_, encoder.text_ngrams_ = {}, {}, {}
@@ -221,7 +221,7 @@ class EncoderFit:
             if name in self._prose:
                 encoder.kinds_[name] = TEXT
                 cut = detail if kind == TEXT else ""
-                # a column that is text in the whole table may hold none in these rows: it gets no features
+                # known to be text in the whole table, but without text in these rows: no features
                 if not cut or cut in self._prose[name].holds:
                     encoder.text_ngrams_[name] = cut or self._prose[name].cut(encoder.text_ngrams)
             elif name in encoder.categories:
@@ -246,7 +246,7 @@ class EncoderFit:
 
 
 class Prose:
-    """What the chunks of a text column have shown so far: its number of words, and the ways in which it can be cut."""
+    """Number of words and possible n-grams of a text column, chunk by chunk."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -254,14 +254,14 @@ class Prose:
         self.holds: set[str] = set()
 
     def update(self, column: pd.Series) -> None:
-        """Look at a chunk."""
+        """Add a chunk."""
         texts = as_words(column, "").tolist()
         self.n_rows += len(texts)
         self.n_words += sum(len(text.split()) for text in texts)
         self.holds |= {cut for cut in {*_NGRAM} - self.holds if any(map(_NGRAM[cut].search, texts))}
 
     def cut(self, text_ngrams: str) -> str:
-        """What the column is cut into, "words" or "characters"; an error if there is nothing to cut."""
+        """Return the kind of n-grams, "words" or "characters"; raise an error if the column has none of this kind."""
         is_prose = self.n_words >= PROSE_WORDS * self.n_rows
         cut = text_ngrams if text_ngrams != "auto" else "words" if is_prose else "characters"
         if cut in self.holds:
@@ -280,9 +280,9 @@ class Prose:
 
 
 class _Statistics:
-    """Sums over the rows of a table, from which the fitted attributes of an encoder follow.
+    """Statistics of the columns, chunk by chunk, and the fitted attributes that follow from them.
 
-    The kinds of its columns are known. Means and squared deviations are updated as by Chan, Golub and LeVeque (1983).
+    Means and squared deviations are updated by the formulas of Chan, Golub and LeVeque (1983).
     """
 
     def __init__(self, encoder: Any, *, in_memory: bool) -> None:
@@ -293,7 +293,7 @@ class _Statistics:
             name: Counter() for name, kind in encoder.kinds_.items() if kind == CATEGORY
         }
         self._n_values = np.zeros(n_numbers, dtype=np.int64)
-        self._origin, self._mean, self._squares = np.zeros((3, n_numbers))  # the means are measured from the origin
+        self._origin, self._mean, self._squares = np.zeros((3, n_numbers))  # means are relative to the origins
         self._minimum, self._maximum = np.full((2, n_numbers), np.nan)
         self._sample = RowSample(MEDIAN_ROWS if in_memory else min(MEDIAN_ROWS, MEDIAN_CELLS // max(1, n_numbers)))
         self._n_documents: dict[str, AnyArray] = {}
@@ -324,7 +324,7 @@ class _Statistics:
         self._sample.update(pd.DataFrame(numbers, copy=False))
         present = ~np.isnan(numbers)
         n_new = present.sum(axis=0)
-        # distances from the first value have all their digits where the mean is large beside the deviations
+        # subtracting the first value first keeps digits of columns whose mean is large compared with their spread
         first = (self._n_values == 0) & (n_new > 0)
         self._origin[first] = numbers[present.argmax(axis=0), np.arange(numbers.shape[1])][first]
         self._minimum = np.fmin(self._minimum, np.fmin.reduce(numbers))
@@ -349,7 +349,7 @@ class _Statistics:
         self._n_grams += grams.nnz
 
     def finish(self) -> None:
-        """Set the fitted attributes: all rows have been added."""
+        """Set the fitted attributes, after all rows."""
         encoder, n_missing = self._encoder, self.n_rows - self._n_values
         sample = [values[~np.isnan(values)] for values in self._sampled()]
         medians = np.array([np.median(values) if len(values) else 0.0 for values in sample])
@@ -375,7 +375,7 @@ class _Statistics:
         gaps = n_missing[kept][encoder.with_missing_] / self.n_rows
         encoder.means_ = np.concatenate([means[kept], gaps])
         variances = np.concatenate([variances[kept], gaps * (1.0 - gaps)])
-        # the rounding error of the variance of a constant column, as bounded by scikit-learn's StandardScaler
+        # scikit-learn's bound on the rounding error of the variance of a constant column, see StandardScaler
         eps = np.finfo(np.float64).eps
         rounding = self.n_rows * eps * variances + (self.n_rows * encoder.means_ * eps) ** 2
         encoder.scales_ = np.where(variances <= rounding, 1.0, np.sqrt(variances))
@@ -389,13 +389,13 @@ class _Statistics:
         encoder.is_sparse_ = has_zeros and not encoder.dense and fraction < SPARSE_BELOW
 
     def _sampled(self) -> Iterator[FloatArray]:
-        """The sampled values of one column of numbers after the other."""
+        """Yield the sampled values of each column of numbers."""
         parts = [part.to_numpy() for part in self._sample.parts()]
         for at in range(len(self._n_values)):
             yield np.concatenate([part[:, at] for part in parts])
 
     def _typical(self, sample: list[FloatArray], medians: FloatArray) -> dict[str, Any]:
-        """Typical values in plain types; ``sample`` has the values that are not missing."""
+        """Return typical values in plain types; ``sample`` holds the sampled values that are not missing."""
         encoder, at = self._encoder, 0
         typical: dict[str, Any] = dict.fromkeys(encoder.kinds_)
         for name, kind in encoder.kinds_.items():
@@ -408,23 +408,23 @@ class _Statistics:
                 typical[name] = ""
             elif kind == CATEGORY:
                 words = {word: count for word, count in self.counts[name].items() if word != MISSING_CATEGORY}
-                # of equally frequent ones the first in the alphabet, whatever the order of the rows
+                # ties are broken alphabetically, so that the order of the rows has no effect
                 typical[name] = min(words, key=lambda word: (-words[word], word), default=None)
         for name, (written, parts) in encoder.dates_.items():
             days = sample[at]
-            if len(days):  # the greater of the two middle ones: their mean need not be a date of the table
+            if len(days):  # the upper median: the mean of the two middle dates may be a date that is not in the table
                 middle = np.partition(days, len(days) // 2)[len(days) // 2]
                 typical[name] = show_date(pd.Timestamp(np.datetime64(round(middle * 86400), "s")), written)
             at += len(parts)
         return typical
 
     def _set_categories(self) -> None:
-        """Divide the categories into those that have a feature of their own and the rare ones."""
+        """Divide the categories into rare ones and those with a feature of their own."""
         encoder = self._encoder
         encoder.categories_, encoder.rare_categories_ = {}, {}
         for name, counts in self.counts.items():
             words = sorted(counts)
-            # stable: of equally frequent ones the last in the alphabet stay, whatever the order of the rows
+            # a stable sort of sorted words: the order of the rows has no effect, as in scikit-learn's OneHotEncoder
             by_count = np.argsort([counts[word] for word in words], kind="stable").tolist()
             n_rare = len(words) - (encoder.max_categories - 1) if len(words) >= encoder.max_categories else 0
             rare = set(by_count[:n_rare])
