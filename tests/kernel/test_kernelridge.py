@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl.kernel import KernelRidgeLDL, _kernels, _solutions, fit_each_target
+from skldl.kernel import KernelRidgeLDL, _kernels, _selection, fit_each_target
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, check_keeps_copies, make_distributions
 
@@ -121,7 +121,7 @@ def test_solvers_agree_with_the_exact_one(target, grouped, monkeypatch):
     groups = np.arange(400) // 4 if grouped else None
     settings = {"kernel": "laplacian", "width": 0.5, "scaling": "standard"}
     exact = KernelRidgeLDL(target, **settings).fit(X, D, groups=groups)
-    monkeypatch.setattr(_solutions, "EIGEN_ROWS", 100)
+    monkeypatch.setattr(_selection, "EIGEN_ROWS", 100)
     monkeypatch.setattr("skldl.kernel._kernelridge.EIGEN_ROWS", 100)
     monkeypatch.setattr(_kernels, "BLOCK_CELLS", 20_000)
     fixed = settings | {"alpha": exact.alpha_, "mean_share": exact.mean_share_}
@@ -213,7 +213,7 @@ def test_dense_features_that_are_nearly_all_zero_are_stored_sparsely():
 
 def test_slow_distances_are_not_tried(monkeypatch):
     X, D = make_distributions(60)
-    monkeypatch.setattr("skldl.kernel._candidates.MOST_OPERATIONS", 60 * 60 * 2)
+    monkeypatch.setattr("skldl.kernel._selection.MAX_OPERATIONS", 60 * 60 * 2)
     kernels = {record["kernel"] for record in KernelRidgeLDL().fit(X, D).candidates_}
     assert kernels == {"exponential", "rbf", "linear"}
 
@@ -241,7 +241,7 @@ def test_a_share_of_zero_may_leave_zeros_and_counts_as_infinitely_bad():
         ({"scaling": "sqrt"}, "needs non-negative features"),
     ],
 )
-def test_bad_settings_are_refused(params, message):
+def test_bad_settings_are_rejected(params, message):
     X, D = make_distributions()
     with pytest.raises(ValueError, match=message):
         KernelRidgeLDL(**params).fit(X - 0.5, D)

@@ -81,7 +81,7 @@ def test_a_constant_kernel_leaves_the_mean_of_the_others():
     np.testing.assert_allclose(table, (Y.sum(axis=0) - Y) / (len(Y) - 1), atol=1e-12)
 
 
-def test_an_indefinite_kernel_is_refused():
+def test_an_indefinite_kernel_is_rejected():
     _, _, K, _ = problem()
     with pytest.raises(ValueError, match="not positive semi-definite"):
         decompose(-K, None)

@@ -8,12 +8,23 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from skldl.base import GroupedLDL
-from skldl.exceptions import DeviceError
-from skldl.kernel._candidates import SPARSE_DENSITY, candidates_for, density
+from skldl.exceptions import DeviceError, Parameter, ParameterError
 from skldl.kernel._kernels import FAMILIES, KernelFunction, kernel_values, row_blocks
-from skldl.kernel._selection import fit_targets
-from skldl.kernel._solutions import ALPHAS, CG_ROWS, EIGEN_ROWS, Choice, Data, Options, Solution
-from skldl.kernel._targets import TARGETS, to_distributions
+from skldl.kernel._selection import (
+    ALPHAS,
+    CG_ROWS,
+    EIGEN_ROWS,
+    SPARSE_DENSITY,
+    TARGETS,
+    Choice,
+    Data,
+    Options,
+    Solution,
+    candidates_for,
+    density,
+    fit_targets,
+    to_distributions,
+)
 from skldl.utils.arrays import as_type_of, is_device_array, least_number, namespace
 from skldl.utils.arrays import row_blocks as device_blocks
 from skldl.utils.mean_mixture import MEAN_FRACTIONS, mean_distribution, mix
@@ -31,37 +42,36 @@ class KernelRidgeLDL(GroupedLDL):
         Σ_i w_i ‖y_i − b − f(x_i)‖² / Σ_i w_i + alpha·‖f‖²,
 
     where y is the distribution d itself (target "degrees") or its centred log-ratio (target "clr"). Predictions are
-    projected on the simplex, or go through the softmax. Then the mean distribution of the training rows gets a small
-    share s, (1 − s)·P + s·mean, which makes every degree positive.
+    projected on the simplex, or converted by the softmax. Then they are mixed with the mean distribution of the
+    training rows, (1 − s)·P + s·mean with a small fraction s, which makes every degree positive.
 
-    Whatever is not fixed is chosen by the mean Kullback-Leibler divergence of leave-one-out predictions. They are
-    exact: with the kernel matrix centred, K = VΛVᵀ and λ = alpha·n, the residual of the model without row i is the
+    Settings that are not fixed are chosen by the mean Kullback-Leibler divergence of leave-one-out predictions. They
+    are exact: with the kernel matrix centred, K = VΛVᵀ and λ = alpha·n, the residual of the model without row i is the
     residual of row i divided by 1 − h_i, h_i = 1/n + Σ_k V_ik² Λ_k / (Λ_k + λ), the intercept re-estimated too [1]_.
     One decomposition serves all penalties and both targets. Kernels are screened on ``n_screen`` rows; the best one (on
-    up to 1,000 rows the best three, of each target) are decomposed on all rows.
+    up to 1,000 rows the best three, of each target) is decomposed on all rows.
 
     Parameters
     ----------
     target : {"auto", "degrees", "clr"}, default="auto"
-        What to regress on. "auto" takes the better one. For "clr", degrees are raised to at least
+        What to regress on. "auto" chooses the better one. For "clr", degrees are raised to at least
         max(0.0001, 0.001 / n_labels) first.
     kernel : {"auto", "exponential", "laplacian", "rbf", "chi2", "linear"} or callable, default="auto"
         exp(−‖x − z‖₂/ℓ), exp(−‖x − z‖₁/ℓ), exp(−‖x − z‖₂²/(2ℓ²)), exp(−χ²(x, z)/ℓ) with
         χ² = Σ_j (x_j − z_j)²/(x_j + z_j) for non-negative features such as histograms, xᵀz/ℓ, or a function that
-        takes two tables of scaled features and returns the kernel of all pairs of their rows. "auto" tries those that
-        the features allow, but "laplacian" and "chi2" only where their distances take no longer than about 20 s.
+        takes two tables of scaled features and returns the kernel of all pairs of their rows. "auto" compares those
+        that the features allow, but "laplacian" and "chi2" only where their distances take at most about 20 s.
     width : float, default=None
         Length scale ℓ in units of the median distance between rows. None chooses among several. "linear" (whose ℓ is
         the mean squared norm of the centred rows) and functions have none.
     scaling : {"auto", "raw", "standard", "sqrt"}, default="auto"
-        What is done to the features first: nothing, division by the standard deviation (of a two-valued feature by the
-        difference of its values), or square roots, for non-negative features. "auto" chooses; for a function it is
-        "raw".
+        Scaling of the features: none, division by the standard deviation (of a two-valued feature by the difference of
+        its values), or square roots, for non-negative features. "auto" chooses; for a function it is "raw".
     alpha : float, default=None
         Penalty. None chooses among 23 from 1e-11 to 1, two per decade.
     mean_share : float, default=None
-        Share of the mean distribution in predictions, from 0 to 1; with 0 they can hold zeros. None chooses among ten
-        from 0.001 to 0.5.
+        Fraction of the mean distribution in predictions, from 0 to 1; with 0, predicted degrees can be zero. None
+        chooses among ten values from 0.001 to 0.5.
     solver : {"auto", "exact", "cg", "nystroem"}, default="auto"
         "exact" solves the regression directly, with exact leave-one-out predictions; it needs 12·n² bytes. "cg" uses
         conjugate gradients with a Nyström preconditioner [2]_ and never stores the kernel matrix; leave-one-out
@@ -74,13 +84,13 @@ class KernelRidgeLDL(GroupedLDL):
     n_screen : int, default=900
         Number of rows, drawn at random, on which kernels are compared and the median distance is computed.
     n_landmarks : int, default=1500
-        Largest number of Nyström landmarks.
+        Maximum number of Nyström landmarks.
     tol : float, default=1e-4
         Relative residual at which conjugate gradients stop.
     max_iter : int, default=100
-        Largest number of steps of conjugate gradients.
+        Maximum number of steps of conjugate gradients.
     random_state : int, RandomState instance or None, default=0
-        Draws the screening rows and the landmarks. The default gives the same model in every fit.
+        Seed for drawing the screening rows and the landmarks. With the default, every fit returns the same model.
 
     Attributes
     ----------
@@ -94,11 +104,11 @@ class KernelRidgeLDL(GroupedLDL):
         For each training row of positive weight, the prediction of the model fitted without it (with ``groups``,
         without its group) at the chosen settings.
     loo_divergence_ : float
-        Their mean Kullback-Leibler divergence, which chose the settings: slightly optimistic.
+        Their mean Kullback-Leibler divergence: slightly optimistic, because the settings were chosen by it.
     candidates_ : list of dict
-        Every comparison made: kernel, scaling, width, target, number of rows, alpha, mean share, divergence.
+        All comparisons: kernel, scaling, width, target, number of rows, alpha, mean share, divergence.
     X_fit_ : ndarray or CSR matrix of shape (n_support, n_features)
-        Scaled training rows that predictions rest on: all of them, or the landmarks.
+        Scaled training rows of the kernel functions: all of them, or the landmarks.
     dual_coef_ : ndarray of shape (n_support, n_labels)
         Coefficients of their kernel functions.
     intercept_ : ndarray of shape (n_labels,)
@@ -124,8 +134,8 @@ class KernelRidgeLDL(GroupedLDL):
     With scikit-learn's setting ``array_api_dispatch``, X and y on a device stay there, and so do ``X_fit_``,
     ``dual_coef_``, ``intercept_`` and ``loo_predictions_``, in double precision. Kernels are screened on ``n_screen``
     rows in NumPy; all rows are solved on the device, always exactly: by eigenvectors if ``alpha`` is to be chosen, else
-    (beyond 3,500 rows) by a Cholesky factorisation in the memory of the kernel matrix, 8·n² bytes. ``max_bytes`` is of
-    no account there.
+    (beyond 3,500 rows) by a Cholesky factorisation in the memory of the kernel matrix, 8·n² bytes. ``max_bytes`` has no
+    effect there.
 
     See Also
     --------
@@ -207,7 +217,7 @@ class KernelRidgeLDL(GroupedLDL):
         self._keep(data, min(solutions.values(), key=lambda solution: solution.choice.divergence), tried)
 
     def _keep(self, data: Data, solution: Solution, tried: list[Choice]) -> Self:
-        """Turn what was found into fitted attributes."""
+        """Set the fitted attributes."""
         choice = solution.choice
         self.target_ = choice.target
         self.kernel_ = choice.candidate.kernel
@@ -223,7 +233,7 @@ class KernelRidgeLDL(GroupedLDL):
         scaling = Scaling.fit(self.scaling_, data.X, data.weight)
         self._divisor = scaling.divisor
         support = data.X if solution.support is None else data.X[solution.support]  # on a device all rows
-        self.X_fit_ = scaling.apply(support, copy=True)  # the caller may change his own array afterwards
+        self.X_fit_ = scaling.apply(support, copy=True)  # the caller may change the original
         self.dual_coef_ = solution.dual
         self.intercept_ = solution.intercept
         self.distribution_ = mean_distribution(data.D, data.weight)
@@ -256,8 +266,10 @@ class KernelRidgeLDL(GroupedLDL):
         if is_device_array(data.X):
             if self.solver not in ("auto", "exact"):
                 raise DeviceError(
-                    f"solver={self.solver!r} computes with NumPy alone: on a device set solver='exact' or 'auto', or "
-                    "pass NumPy arrays."
+                    Parameter("solver", self.solver),
+                    " computes with NumPy alone: on a device set ",
+                    Parameter("solver", "exact"),
+                    " or 'auto', or pass NumPy arrays.",
                 )
             return "eigen" if self.alpha is None or n_rows <= EIGEN_ROWS else "cholesky"
         if self.solver == "exact" or (self.solver == "auto" and 12 * n_rows**2 <= self.max_bytes):
@@ -273,14 +285,16 @@ class KernelRidgeLDL(GroupedLDL):
             raise ValueError("KernelRidgeLDL leaves rows out, so it needs at least two rows, but n_samples=1.")
         for name, value in (("kernel", "chi2"), ("scaling", "sqrt")):
             if getattr(self, name) == value and not is_non_negative(X):
-                raise ValueError(
-                    f"{name}={value!r} needs non-negative features, but X holds {least_number(X):g}. "
-                    f"Choose another {name}, or 'auto'."
+                raise ParameterError(
+                    Parameter(name, value),
+                    f" needs non-negative features, but X holds {least_number(X):g}. Choose another {name}, or 'auto'.",
                 )
         solver = self._solver(data)
-        # Beyond the eigenvectors, penalties near the rounding errors would make the linear systems unsolvable.
+        # the other solvers need penalties above rounding errors, from 1e-9 on; .9 allows for the rounding of the grid
         alphas = ALPHAS if solver == "eigen" else tuple(alpha for alpha in ALPHAS if alpha > 0.9e-9)
-        most = max(2, int(self.max_bytes // (24 * data.n_rows)))
+        max_landmarks = max(
+            2, int(self.max_bytes // (24 * data.n_rows))
+        )  # three tables of features in double precision
         return Options(
             candidates=candidates_for(X, self.kernel, self.scaling, self.width),
             targets=TARGETS if self.target == "auto" else (self.target,),
@@ -288,7 +302,7 @@ class KernelRidgeLDL(GroupedLDL):
             shares=MEAN_FRACTIONS if self.mean_share is None else (float(self.mean_share),),
             refine_width=self.width is None,
             n_screen=int(self.n_screen),
-            n_landmarks=min(int(self.n_landmarks), most),
+            n_landmarks=min(int(self.n_landmarks), max_landmarks),
             solver=solver,
             tol=float(self.tol),
             max_iter=int(self.max_iter),

@@ -21,9 +21,8 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 from sklearn.utils.extmath import row_norms
 
-from skldl.kernel._device_distances import CLOSE, device_distances
 from skldl.utils import arrays
-from skldl.utils.arrays import as_double, is_device_array, namespace, row_size
+from skldl.utils.arrays import as_double, count_true, is_device_array, namespace, row_size, take_rows
 from skldl.utils.scaling import two_valued_columns
 from skldl.utils.typing import FloatArray
 
@@ -31,11 +30,14 @@ KernelFunction = Callable[[Any, Any], Any]
 
 BLOCK_CELLS = 2**22
 """A block of kernel values holds at most about this many numbers (32 MiB)."""
+CLOSE = 1e-6
+"""Squared distances below this fraction of the squared norms are computed again from differences, of which rounding
+would otherwise show from the tenth digit on."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """A kernel family: the distance it rests on and the widths that are tried."""
+    """A kernel family: the distance that it is computed from and the widths that are tried."""
 
     distance: str
     widths: tuple[float, ...]
@@ -111,7 +113,7 @@ def distances(A: Any, B: Any, metric: str) -> FloatArray:
         Which distance.
     """
     if is_device_array(A):
-        return device_distances(A, B, metric)
+        return _device_distances(A, B, metric)
     A = _like(B, A)
     if metric == "product":
         return _products(A, B)
@@ -169,9 +171,9 @@ def _squared_euclidean(A: Any, B: Any) -> FloatArray:
     np.maximum(squares, 0.0, out=squares)
     if sparse.issparse(A) and _are_exact(A, B, left.max(initial=0) + right.max(initial=0)):
         return squares
-    # Rows that close together have nearly the same norm: ‖a‖² + ‖b‖² < 2.01‖a‖².
+    # rows that close together have nearly the same norm: ‖a‖² + ‖b‖² < 2.01‖a‖²
     close = np.flatnonzero(squares <= (2.01 * CLOSE * left)[:, None])
-    if len(close) > squares.size // 20 and not sparse.issparse(A):
+    if len(close) > squares.size // 20 and not sparse.issparse(A):  # then all distances are as fast as some of them
         return np.asarray(cdist(A, B, "sqeuclidean"))
     for block in row_blocks(len(close), row_size(A) + row_size(B)):
         rows, columns = np.divmod(close[block], squares.shape[1])
@@ -181,7 +183,7 @@ def _squared_euclidean(A: Any, B: Any) -> FloatArray:
 
 
 def _are_exact(A: Any, B: Any, largest: float) -> bool:
-    """Whether nothing was rounded: sparse rows of whole numbers, whose squared norms have not too many digits."""
+    """Whether nothing was rounded: sparse rows of integers whose squared norms are exact in their precision."""
     parts = (A, B)
     if not all(largest < 1 / np.finfo(part.dtype).eps for part in parts):
         return False
@@ -189,7 +191,10 @@ def _are_exact(A: Any, B: Any, largest: float) -> bool:
 
 
 def _cityblock(A: Any, B: Any) -> FloatArray:
-    """L1 distances; columns with the two values u < v count (a − b)² / (v − u), which a matrix product computes."""
+    """L1 distances; columns with the two values u < v contribute (a − b)² / (v − u), which a matrix product computes.
+
+    With at most 16 such columns (chosen by hand) the product is not worth its preparation.
+    """
     binary = two_valued_columns(B)
     if binary.sum() > 16:
         low, high = _bounds(B, binary)
@@ -216,7 +221,7 @@ def _bounds(X: Any, columns: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatAr
 
 
 def _only_values(A: Any, low: FloatArray, high: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return for each column of A whether it has only its two values."""
+    """Say for each column of A whether it holds no other values than its two."""
     if not sparse.issparse(A):
         return np.asarray(((low == A) | (high == A)).all(axis=0))
     inside = (A.data != low[A.indices]) & (A.data != high[A.indices]) & (A.data != 0)
@@ -231,18 +236,18 @@ def _plain_cityblock(A: Any, B: Any) -> FloatArray:
 
 
 def typical_distance(values: FloatArray, weight: FloatArray | None, metric: str) -> float:
-    """Median of all pairs of rows, weighted by the weights of its rows; the unit of the widths.
+    """Weighted median of the distances of all pairs of rows: the unit of the widths.
 
-    The pairs of a row with itself belong to them: a row of weight two then counts as the same row twice. For inner
-    products it is the mean squared norm of the centred rows.
+    Pairs of a row with itself count, so that a row of weight two is the same as the row twice. For inner products the
+    unit is the mean squared norm of the centred rows.
     """
     w = np.full(len(values), 1.0) if weight is None else weight
     if metric == "product":
         share = w / w.sum()
         unit = float(share @ np.diagonal(values) - share @ values @ share)
     elif weight is None:
-        place = (values.size + 1) // 2 - 1
-        unit = float(np.partition(values, place, axis=None)[place])
+        middle = (values.size + 1) // 2 - 1
+        unit = float(np.partition(values, middle, axis=None)[middle])
     else:
         order = np.argsort(values, axis=None, kind="stable")
         running = np.cumsum(np.outer(w, w).ravel()[order])
@@ -251,3 +256,46 @@ def typical_distance(values: FloatArray, weight: FloatArray | None, metric: str)
         pairs = np.outer(w, w)[values > 0]
         unit = float(np.average(values[values > 0], weights=pairs)) if pairs.size else 1.0
     return unit
+
+
+def _device_distances(A: Any, B: Any, metric: str) -> Any:
+    """`distances` on a device, in double precision."""
+    xp = namespace(A)
+    if metric == "product":
+        return A @ B.T
+    if metric == "euclidean":
+        return xp.sqrt(_device_squares(A, B))
+    if metric == "chi2":
+        return _by_features(xp.clip(A, 0.0), xp.clip(B, 0.0), _chi2)
+    return _by_features(A, B, lambda a, b: xp.abs(a - b))
+
+
+def _device_squares(A: Any, B: Any) -> Any:
+    """`_squared_euclidean` on a device."""
+    xp = namespace(A)
+    centre = xp.mean(B, axis=0)
+    A, B = A - centre, B - centre
+    norms = xp.sum(A**2, axis=1)[:, None] + xp.sum(B**2, axis=1)
+    squares = xp.clip(norms + (-2.0 * A) @ B.T, 0.0)
+    close = squares <= CLOSE * norms
+    n_close = count_true(close)
+    if n_close > squares.shape[0] * squares.shape[1] // 20:
+        return _by_features(A, B, lambda a, b: (a - b) ** 2)
+    if n_close:
+        rows, columns = xp.nonzero(close)
+        squares[close] = xp.sum((take_rows(A, rows) - take_rows(B, columns)) ** 2, axis=1)
+    return squares
+
+
+def _chi2(a: Any, b: Any) -> Any:
+    xp = namespace(a)
+    total = a + b
+    return xp.where(total > 0, (a - b) ** 2 / xp.where(total > 0, total, 1.0), 0.0)
+
+
+def _by_features(A: Any, B: Any, term: Any) -> Any:
+    """Σ_j term(a_j, b_j) for all pairs of rows, feature by feature: an array of all features would not fit."""
+    total = term(A[:, :1], B[:, 0])
+    for j in range(1, A.shape[1]):
+        total += term(A[:, j : j + 1], B[:, j])
+    return total

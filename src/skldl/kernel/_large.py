@@ -26,14 +26,14 @@ from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.warn import warn
 
 N_PROBES = 64
-"""Number of columns of random signs."""
+"""Number of columns of random signs; chosen by hand. Their sampling error falls with the root of it."""
 PROBE_TOL = 1e-3
 """Relative residual to which they are solved, well below their sampling error."""
 
 
 @dataclass(frozen=True)
 class Nystroem:
-    """Nyström features as a spectrum, with what is needed to predict from the landmarks.
+    """Nyström features as a spectrum, with the transformations that predict from the landmarks.
 
     ``spectrum.vectors = (S Φ − u uᵀ S Φ) to_basis`` and ``K_nm to_features = Φ``.
     """
@@ -79,6 +79,7 @@ def nystroem(
     weighting = Weighting.of(weight, X)
     points = X[landmarks]
     values, vectors = linalg.eigh(kernel_values(kernel, points, points, length_scale), check_finite=False)
+    # smaller eigenvalues are rounding errors of the kernel of the landmarks; their inverse roots would magnify these
     kept = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
     to_features = vectors[:, kept] / np.sqrt(values[kept])
     features = np.empty((X.shape[0], int(kept.sum())))
@@ -90,7 +91,7 @@ def nystroem(
     features -= means
     features *= weighting.root[:, None]
     squares, rotation = linalg.eigh(features.T @ features, check_finite=False)
-    kept = squares > 1e-12 * max(squares[-1], np.finfo(float).tiny)
+    kept = squares > 1e-12 * max(squares[-1], np.finfo(float).tiny)  # directions in which the features do not vary
     to_basis = rotation[:, kept] / np.sqrt(squares[kept])
     for block in row_blocks(X.shape[0], len(means)):  # in place: a second table of this size may not fit
         features[block, : to_basis.shape[1]] = features[block] @ to_basis
@@ -151,7 +152,7 @@ def solve(
     tol : float
         Relative residual of the solution.
     max_iter : int
-        Largest number of steps.
+        Maximum number of steps.
     random_state : RandomState
         Draws the signs.
     """
@@ -177,8 +178,8 @@ def solve(
 def preconditioner(spectrum: Spectrum, penalty: float) -> Callable[[FloatArray], FloatArray]:
     """Invert A + λI in the span of the basis; outside, with the smallest known eigenvalue in place of the others."""
     values, vectors = spectrum.values, spectrum.vectors
-    least = float(values.min()) if values.size else 0.0
-    shrink = ((least + penalty) / (values + penalty) - 1)[:, None]
+    smallest = float(values.min()) if values.size else 0.0
+    shrink = ((smallest + penalty) / (values + penalty) - 1)[:, None]
 
     def apply(residuals: FloatArray) -> FloatArray:
         return np.asarray(residuals + vectors @ (shrink * (vectors.T @ residuals)))
@@ -246,6 +247,7 @@ def left_out(Y: FloatArray, fit: LargeFit, sketch: Nystroem, penalty: float, cod
     half = np.column_stack([half, of_unit / np.sqrt(weighting.unit @ of_unit)])  # F = λ(diag(1/d) − half halfᵀ)
     first = penalty * (1 / d - (half**2).sum(axis=1))
     missing = fit.probed - penalty * (fit.probes / d[:, None] - half @ (half.T @ fit.probes))
+    # M has its diagonal in (0, 1]; sampling errors must not bring it near 0, by which residuals are divided
     diagonal = np.clip(first + (fit.probes * missing).mean(axis=1), 0.2 * first, 1.0)
     if codes is None:
         return np.asarray(Y - fit.residuals / (diagonal * weighting.root)[:, None])

@@ -62,9 +62,9 @@ def fit_msvr(
     alpha, epsilon : float
         Strength of the penalty and radius of the tube.
     max_iter : int
-        Largest number of steps.
+        Maximum number of steps.
     tol : float
-        The search ends when a step lowers the objective by less than this share of its first value.
+        The search ends when a step lowers the objective by less than this fraction of its first value.
     """
     B, b = np.zeros_like(Z), weight @ Z
     value, u = objective(K, Z, weight, B, b, alpha, epsilon)
@@ -89,7 +89,7 @@ def fit_msvr(
                 break
             length *= 0.5
         else:
-            break  # rounding hides what is left
+            break  # what is left to gain is below rounding
         fall = value - value_trial
         B, b, value, u = B_trial, b_trial, value_trial, u_trial
         curve.append(value)
@@ -120,9 +120,9 @@ class LDSVR(BaseLDL):
     floor : float, default=1e-4
         Degrees are moved into [floor, 1 − floor] before the logit, which is infinite at 0 and 1.
     max_iter : int, default=100
-        Largest number of re-weighted solves.
+        Maximum number of re-weighted solves.
     tol : float, default=1e-12
-        The search ends when a step lowers the objective by less than this share of its first value.
+        The search ends when a step lowers the objective by less than this fraction of its first value.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ class LDSVR(BaseLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """The distances are computed once for all values."""
+        """Fit for each value; the distances are computed once."""
         weight = row_weights(X.shape[0], sample_weight)
         squared = squared_distances(X, X)
         mean_distance = _mean_distance(squared, weight)

@@ -11,6 +11,11 @@ left out, the residuals of the model fitted without them are S_B⁻¹ M_BB⁻¹ 
 gives, its intercept included.
 
 The same formulae serve an incomplete basis (Nyström features): then M = I − uuᵀ − VVᵀ + λ V (Λ + λ)⁻¹ Vᵀ.
+
+For one penalty alone, a Cholesky factorisation takes a third of the time of the eigenvectors. On a device the factor
+and its inverse take the memory of the matrix itself: library routines return a new matrix, which for 100,000 rows in
+double precision means 160 GB. Nearly all arithmetic is in matrix products of blocks, n³/3 multiplications for the
+factor and as many for its inverse.
 """
 
 from dataclasses import dataclass
@@ -19,7 +24,6 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from skldl.kernel._triangular import NotPositiveDefinite, factorise_in_place, invert_in_place
 from skldl.utils.arrays import (
     as_type_of,
     at_least,
@@ -34,8 +38,13 @@ from skldl.utils.arrays import (
 )
 from skldl.utils.typing import FloatArray, IntArray
 
-LARGEST_BLOCK = 2**24
+MAX_BLOCK = 2**24
 """Group blocks of the matrix M are formed for at most about this many numbers at a time."""
+BLOCK = 1024
+"""Columns of a block in products on a device: enough for full speed, and few enough that what is computed above the
+diagonal, where all is zero, costs little."""
+SMALL_TRIANGLE = 256
+"""Triangles of at most so many rows are inverted by the library."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ class Spectrum:
         if codes is None:
             return left_out_rows(Y, residuals, self.diagonal(penalties), self.weighting)
         for rows in group_rows(codes):
-            step = max(1, LARGEST_BLOCK // len(rows) ** 2)
+            step = max(1, MAX_BLOCK // len(rows) ** 2)
             for start in range(0, len(penalties), step):
                 chosen = slice(start, min(start + step, len(penalties)))
                 blocks = self.block(rows, penalties[chosen])
@@ -141,14 +150,14 @@ class Spectrum:
 
 
 def _solved(residuals: Any, blocks: Any, chosen: slice, rows: IntArray) -> Any:
-    """Residuals in which those of some rows are those of a fit without them, on a device."""
+    """Replace the residuals of some rows by those of a fit without them, on a device."""
     xp, device = space(residuals)
     part = xp.linalg.solve(blocks, xp.take(residuals[chosen, ...], xp.asarray(rows, device=device), axis=1))
     inside = np.zeros(residuals.shape[1], dtype=bool)
     inside[rows] = True
-    places = np.zeros(residuals.shape[1], dtype=np.int64)
-    places[rows] = np.arange(len(rows))
-    spread = xp.take(part, xp.asarray(places, device=device), axis=1)
+    positions = np.zeros(residuals.shape[1], dtype=np.int64)
+    positions[rows] = np.arange(len(rows))
+    spread = xp.take(part, xp.asarray(positions, device=device), axis=1)
     mask = xp.asarray(inside, device=device)[None, :, None]
     residuals[chosen, ...] = xp.where(mask, spread, residuals[chosen, ...])
     return residuals
@@ -166,7 +175,10 @@ def group_rows(codes: IntArray) -> list[IntArray]:
 
 
 def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
-    """Turn K into A + c·uuᵀ in place, with c above every eigenvalue of A: u is then the last eigenvector."""
+    """Turn K into A + c·uuᵀ in place, with c above every eigenvalue of A: u is then the last eigenvector.
+
+    A itself is singular in the direction u, so that it has no Cholesky factor without c.
+    """
     root, u = weighting.root, weighting.unit
     if is_device_array(K):
         return _centre_on_device(K, root, u)
@@ -175,6 +187,7 @@ def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
     product = K @ u
     product -= 0.5 * (u @ product) * u
     total = float(np.trace(K))
+    # twice the trace of A, which is above its eigenvalues; the second term covers rounding, 1 a kernel of zeros
     c = max(2 * (total - 2 * float(u @ product)), 1e-6 * total) or 1.0
     product -= 0.5 * c * u
     K -= product[:, None] * u  # a symmetric change of rank two, without another n × n array
@@ -183,7 +196,7 @@ def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
 
 
 def _centre_on_device(K: Any, root: Any, u: Any) -> tuple[Any, float]:
-    """The same by blocks of rows: no other array of the size of K is made."""
+    """The same by blocks of rows, so that no other array of the size of K is allocated."""
     xp = namespace(K)
     products, weighted = [], bool(xp.any(root != 1.0))
     for rows in row_blocks(K.shape[0], K.shape[1]):
@@ -218,7 +231,7 @@ def decompose(K: FloatArray, weight: FloatArray | None) -> Spectrum:
 
 
 def check_positive(values: FloatArray, size: float) -> None:
-    """Refuse a kernel whose matrix has negative eigenvalues beyond rounding, which is a small part of ``size``."""
+    """Reject a kernel whose matrix has negative eigenvalues beyond rounding, which is a small part of ``size``."""
     if values.size and values.min() < -1e-8 * size:
         raise ValueError(
             f"The kernel matrix has the eigenvalue {values.min():.3g} besides {values.max():.3g}, so the kernel is not "
@@ -227,7 +240,7 @@ def check_positive(values: FloatArray, size: float) -> None:
 
 
 class ExactInverse:
-    """The inverse of A + λI for one penalty by Cholesky factorisation: a third of the time of the eigenvectors.
+    """The inverse of A + λI for one penalty by Cholesky factorisation.
 
     Parameters
     ----------
@@ -318,6 +331,100 @@ class DeviceInverse(ExactInverse):
         return Y - left[0, ...] / self.weighting.root[:, None]
 
 
+class NotPositiveDefinite(ValueError):
+    """The matrix has no Cholesky factor."""
+
+
+def factorise_in_place(A: Any, block: int = BLOCK) -> None:
+    """Replace a symmetric positive definite matrix by its lower Cholesky factor, with zeros above the diagonal.
+
+    Parameters
+    ----------
+    A : array of shape (n, n)
+        Only its lower triangle is read.
+    block : int, default=1024
+        Columns of a block.
+
+    Raises
+    ------
+    NotPositiveDefinite
+        If there is no factor.
+    """
+    n = A.shape[0]
+    for start in range(0, n, block):
+        end = min(start + block, n)
+        if start:  # subtract the part of the columns on their left: one long product
+            _subtract_product(A[start:, start:end], A[start:, :start], A[start:end, :start].T)
+        corner = _factor(A[start:end, start:end])
+        A[start:end, start:end] = corner
+        A[start:end, end:] = 0.0
+        if end < n:
+            A[end:, start:end] = A[end:, start:end] @ inverse_of_lower(corner).T
+
+
+def _subtract_product(values: Any, left: Any, right: Any) -> None:
+    """Values minus left times right, in the memory of the values."""
+    if hasattr(values, "addmm_"):
+        values.addmm_(left, right, alpha=-1.0)
+    else:
+        values -= left @ right
+
+
+def _negative_product(values: Any, left: Any, right: Any) -> None:
+    """Write −left times right into an array that shares no memory with the factors."""
+    if hasattr(values, "addmm_"):
+        values.addmm_(left, right, beta=0.0, alpha=-1.0)
+    else:
+        values[...] = -(left @ right)
+
+
+def _factor(block: Any) -> Any:
+    xp = namespace(block)
+    try:
+        factor = xp.linalg.cholesky(block)
+    except Exception as error:  # each library has an error of its own for this
+        if "LinAlgError" not in type(error).__name__:
+            raise
+        raise NotPositiveDefinite from error
+    if not bool(xp.all(xp.isfinite(xp.linalg.diagonal(factor)))):  # some return NaN instead
+        raise NotPositiveDefinite
+    return factor
+
+
+def inverse_of_lower(L: Any) -> Any:
+    """Inverse of a lower triangular matrix, by halves: (A 0; B C)⁻¹ = (A⁻¹ 0; −C⁻¹BA⁻¹ C⁻¹)."""
+    xp, device = space(L)
+    n = L.shape[0]
+    if hasattr(xp.linalg, "solve_triangular"):  # torch
+        return xp.linalg.solve_triangular(L, xp.eye(n, dtype=L.dtype, device=device), upper=False)
+    if n <= SMALL_TRIANGLE:
+        return xp.tril(xp.linalg.inv(L))
+    half = n // 2
+    inverse = xp.zeros_like(L)
+    upper, lower = inverse_of_lower(L[:half, :half]), inverse_of_lower(L[half:, half:])
+    inverse[:half, :half] = upper
+    inverse[half:, half:] = lower
+    inverse[half:, :half] = -(lower @ (L[half:, :half] @ upper))
+    return inverse
+
+
+def invert_in_place(L: Any, block: int = BLOCK) -> None:
+    """Replace a lower triangular matrix, zero above, by its inverse.
+
+    Block columns are inverted from the last to the first: of (A 0; B C), with C⁻¹ in the place of C already, the block
+    column becomes A⁻¹ and −C⁻¹ (B A⁻¹).
+    """
+    n = L.shape[0]
+    for start in reversed(range(0, n, block)):
+        end = min(start + block, n)
+        corner = inverse_of_lower(L[start:end, start:end])
+        below = L[end:, start:end] @ corner
+        for first in range(end, n, 2 * block):
+            last = min(first + 2 * block, n)
+            _negative_product(L[first:last, start:end], L[first:last, end:last], below[: last - end, :])
+        L[start:end, start:end] = corner
+
+
 def _add_to_diagonal(A: Any, value: float) -> None:
     """Add a number to the diagonal in place, block by block."""
     xp, device = space(A)
@@ -327,7 +434,7 @@ def _add_to_diagonal(A: Any, value: float) -> None:
 
 
 def not_definite(penalty: float) -> str:
-    """What the error about a matrix without Cholesky factor says."""
+    """Message of the error about a matrix without Cholesky factor."""
     return (
         f"The kernel matrix plus {penalty:.3g} on its diagonal is not positive definite. Pass a larger alpha, "
         "or another kernel if it is a function of yours."
