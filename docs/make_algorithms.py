@@ -6,10 +6,14 @@ test fails while one of them is out of date.
 """
 
 import re
+import sys
 from collections.abc import Mapping
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from marks import between_marks
 
 import skldl
 from skldl._algorithms import CAPABILITIES, can
@@ -17,7 +21,6 @@ from skldl.names import ALGORITHMS, Algorithm
 
 ROOT = Path(__file__).resolve().parents[1]
 HINT = "written by make docs"
-BEGIN, END = f"<!-- algorithms: {HINT} -->\n", "<!-- end of algorithms -->\n"
 
 
 def stub() -> str:
@@ -36,8 +39,7 @@ def readme(text: str) -> str:
     """Give the README with the table between its two marks as it should be."""
     rows = [f"| `{a.class_name}` | {a.title} | {_summary(a)} |" for a in _first_lines()]
     table = "\n".join(["| class | on the command line | |", "|---|---|---|", *rows])
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return f"{text[:begin]}{table}\n{text[end:]}"
+    return between_marks(text, "algorithms", table)
 
 
 def page() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))  # both pages name the models alike
 from make_accuracy import HEADINGS
+from marks import between_marks
 
 from skldl.metrics import skill_ratio
 
@@ -20,7 +21,6 @@ PAPER = ROOT / "studies" / "tkde2016" / "tables" / "kullback_leibler.csv"
 AFTER, ACCURACY, SCALING = (
     ROOT / "benchmarks" / "results" / f"{name}.json" for name in ("after2016", "accuracy", "scaling")
 )
-BEGIN, END = "<!-- times: written by make docs -->\n", "<!-- end of times -->\n"
 NOT_IN_THE_AVERAGE = ("Artificial",)
 FACES = ("SJAFFE", "SBU_3DFE")
 Cells = dict[str, dict[str, float]]  # row → column → skill
@@ -144,8 +144,7 @@ def choice(text: str) -> str:
         name, comma, remark = row["algorithm"].partition(",")
         seconds = [f"{row[size]:.2g}" if row.get(size) is not None else "" for size in sizes]
         lines.append(f"| `{name}`{comma}{remark} | {' | '.join(seconds)} |")
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return f"{text[:begin]}" + "\n".join(lines) + f"\n{text[end:]}"
+    return between_marks(text, "times", "\n".join(lines))
 
 
 def outputs() -> dict[Path, str]:

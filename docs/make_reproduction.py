@@ -24,6 +24,7 @@ from findings import (
     study_file,
     worse_than_the_mean,
 )
+from marks import between_marks
 from protocols import demoted, protocols, tests_text
 
 from comparison.claims import RULE as CLAIM_RULE
@@ -39,7 +40,6 @@ from skldl.metrics import MEASURES
 HERE = Path(__file__).parent
 STUDIES = HERE.parent / "studies"
 README = HERE.parent / "README.md"
-BEGIN, END = "<!-- reproduction: written by make docs -->", "<!-- end of reproduction -->"
 PICTURES = {
     "typical-examples": "Real (line) and predicted distributions (bars) of an instance, as in Table 3 of the paper",
     "measures-dendrogram": "Dendrogram of the measures, as in Fig. 3 of the paper, on the kept predictions",
@@ -286,7 +286,6 @@ def summary() -> str:
     cells = [total for _, total in counts.values()]
     return "\n".join(
         [
-            BEGIN,
             "With folds that are chunks in file order, where the paper's text speaks of a random split, these cells of "
             "its tables come out on the ten Yeast sets, within 2 % of the printed loss or its last digit: "
             f"{text}. The numbers in brackets were found by looking for those that give the columns, and each of the "
@@ -294,15 +293,14 @@ def summary() -> str:
             "With settings chosen by one protocol for all, the algorithms change places. The "
             f"mean of the training distributions beats {sum(worse for worse, _ in counts.values())} of {sum(cells)} "
             f"published cells: of the {cells[0]} of each algorithm {by_algorithm} (real datasets {left_out(paper)}).",
-            END,
         ]
     )
 
 
 def outputs() -> dict[Path, str]:
-    """What this script writes: from path to text, the page and the paragraph of the README."""
-    before, rest = README.read_text(encoding="utf-8").split(BEGIN)
-    return {HERE / "reproduction.md": render(), README: before + summary() + rest.split(END)[1]}
+    """The texts of the files that follow from the records: the page, and the README with its paragraph."""
+    page = README.read_text(encoding="utf-8")
+    return {HERE / "reproduction.md": render(), README: between_marks(page, "reproduction", summary())}
 
 
 if __name__ == "__main__":

@@ -4,13 +4,16 @@ Nothing is measured here. A figure that the file does not hold leaves its row ou
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from marks import between_marks
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "gpu.json"
 PAGE = ROOT / "docs" / "scale.md"
-BEGIN, END = "<!-- gpu: written by make docs -->", "<!-- end of gpu -->"
 
 ROWS = (
     # what, section and beginning of its record, what it is compared with and the beginning of that record
@@ -146,10 +149,7 @@ def section(results: dict[str, Any] | None) -> str:
 
 def page(before: str, results: dict[str, Any] | None) -> str:
     """The page with its section written anew; a page without the section gets it at its end."""
-    if BEGIN not in before:
-        before = f"{before.rstrip()}\n\n{BEGIN}\n{END}\n"
-    start, rest = before.split(BEGIN)
-    return f"{start}{BEGIN}\n\n{section(results)}\n{END}{rest.split(END)[1]}"
+    return between_marks(before, "gpu", f"\n{section(results)}")
 
 
 def outputs() -> dict[Path, str]:

@@ -4,13 +4,16 @@ Nothing is measured here. A number that no result file holds leaves its cell, or
 """
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from marks import between_marks
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
-BEGIN, END = "<!-- speed: written by make docs -->", "<!-- end of speed -->"
 SETS = ("Yeast_alpha", "SJAFFE", "SBU_3DFE", "Natural_Scene", "Movie", "Synthetic")
 PEER = "python-ldl"
 # what a result file of an earlier version was measured with, where it does not say so itself
@@ -91,7 +94,6 @@ def block() -> str:
     note = "" if recorded else " The time until our objective falls below theirs is recorded by the next `make bench`."
     return "\n".join(
         [
-            BEGIN,
             "Time of python-ldl divided by ours: above 1 we are faster. Every estimator with its defaults, on the "
             "first of ten folds in file order; CPU seconds on one core. KL is the mean Kullback-Leibler divergence on "
             "the test fold. An empty cell was not measured.",
@@ -102,15 +104,13 @@ def block() -> str:
             f"`KNeighborsRegressor` (most on {slowest}).{note}",
             "",
             f"Measured on: {machines(sections)}.",
-            END,
         ]
     )
 
 
 def render(page: str) -> str:
     """The README with the block of today."""
-    before, rest = page.split(BEGIN)
-    return before + block() + rest.split(END)[1]
+    return between_marks(page, "speed", block())
 
 
 def outputs() -> dict[Path, str]:

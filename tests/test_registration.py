@@ -57,7 +57,7 @@ def copy(tmp_path_factory):
     root = tmp_path_factory.mktemp("copy")
     shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "docs").mkdir()
-    for name in ("pyproject.toml", "README.md", "docs/make_algorithms.py"):
+    for name in ("pyproject.toml", "README.md", "docs/make_algorithms.py", "docs/marks.py"):
         shutil.copy(ROOT / name, root / name)
     package = root / "src/skldl/medians"
     package.mkdir()
