@@ -102,7 +102,7 @@ def controls(paper: StudyResults, fixed: StudyResults, start: StudyResults | Non
     sizes = []
     for column in COLUMNS:
         cells = found[fixed.baseline][column]
-        sizes.append(f"{len(cells)} / {len(cells)} / {sum(match.deviation_tells for match in cells)}")
+        sizes.append(f"{len(cells)} / {len(cells)} / {sum(match.deviation_is_conclusive for match in cells)}")
     lines = [
         "## How sharply the numbers tell",
         "",
@@ -158,7 +158,7 @@ def _all_candidates(
 
 
 def _control(cells: list[Match]) -> str:
-    deviations = sum(match.deviation_agrees for match in cells if match.deviation_tells)
+    deviations = sum(match.deviation_agrees for match in cells if match.deviation_is_conclusive)
     return f"{sum(match.agrees for match in cells)} / {_equal(cells)} / {deviations}"
 
 

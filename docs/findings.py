@@ -122,7 +122,7 @@ def _deviations(matches: list[Match]) -> str:
 
 def _telling(matches: list[Match]) -> tuple[int, int]:
     """How many deviations agree, and how many tell."""
-    telling = [match for match in matches if match.deviation_tells]
+    telling = [match for match in matches if match.deviation_is_conclusive]
     return sum(match.deviation_agrees for match in telling), len(telling)
 
 

@@ -42,7 +42,7 @@ def models():
 
 
 def label_distributions(lexicon):
-    """What a label distribution is: one word in three kinds of annotation, and predicted and true distributions."""
+    """Draw label distributions: one word in three kinds of annotation, and predicted and true distributions."""
     row = lexicon.tokens.index(WORD)
     others = np.arange(lexicon.n_samples) != row
     model = SABFGS(alpha=1e-4).fit(lexicon.X[others], lexicon.D[others])

@@ -82,7 +82,7 @@ def render() -> str:
 
 
 def introduction(paper: StudyResults) -> str:
-    """What the page is about."""
+    """The introduction of the page."""
     left_out = f" ({', '.join(paper.missing)} was not available)" if paper.missing else ""
     return f"""\
 # The experiment of Geng (2016), run again

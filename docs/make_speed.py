@@ -29,7 +29,7 @@ def load(section: str) -> dict[str, dict[str, Any]]:
 
 
 def machines(sections: tuple[str, ...]) -> str:
-    """What the figures were measured on: one machine, or each with its sections."""
+    """The machine of the measurements, or each of several with its sections."""
     found: dict[str, list[str]] = {}
     for section in sections:
         path = RESULTS / f"{section}.json"

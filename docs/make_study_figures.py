@@ -82,7 +82,7 @@ def selection_on(found: dict[str, Any]) -> Selection:
 
 
 def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str, Any]], shown: str) -> dict[str, Any]:
-    """What the page says below the figures: where the six measures fall apart, what is chosen, whose rows are shown."""
+    """The facts below the figures: where the six measures fall apart, what is chosen, whose rows are shown."""
     clusters = {name: {s.clusters[measure] for measure in PAPER_MEASURES} for name, s in selections.items()}
     return {
         "dataset": shown,

@@ -27,7 +27,7 @@ def read_lexicon(text: str) -> dict[str, list[int]]:
         token, _, _, votes = line.split("\t")
         values = json.loads(votes)
         if len(values) != N_RATERS or not all(isinstance(value, int) and -4 <= value <= 4 for value in values):
-            raise ValueError(f"Line {number} holds {votes}, not ten whole numbers from -4 to 4.")
+            raise ValueError(f"Line {number} holds {votes}, not ten integers from -4 to 4.")
         ratings.pop(token, None)  # so that the later line also takes its place in the order
         ratings[token] = values
     return ratings

@@ -173,7 +173,7 @@ def search_there(call: Call, step: int) -> Record:
 
 
 def _key(call: Call, step: int) -> Record:
-    """What a step must agree in to belong to a task: all that its values depend on but the code of this file."""
+    """Everything that the values of a step depend on but the code of this file: a step of a task must agree in it."""
     return json_ready(
         {
             "task": astuple(call.task),

@@ -159,7 +159,7 @@ def _has_failed_settings(record: Record) -> bool:
 
 
 def _asked(entry: dict[str, Any], dataset: str) -> tuple[Any, ...]:
-    """What a candidate of a study file means on a dataset: its estimator, and the settings to try, in their order."""
+    """The meaning of a candidate of a study file on a dataset: its estimator, and the settings to try, in order."""
     rest = {key: value for key, value in entry.items() if key not in ("grid", "grids", "natural")}
     return rest, candidate_of(entry).on(dataset).settings
 

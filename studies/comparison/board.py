@@ -24,7 +24,7 @@ class Board:
 
     A family is a set of real datasets with the same features. ``losses`` has for each measure an array (n_datasets +
     n_artificial, n_algorithms), the real datasets first. ``printed_ranks`` has the ranks of a printed table: its means
-    are rounded, and do not tell all of them.
+    are rounded, so that not all ranks follow from them.
     """
 
     families: dict[str, list[str]]
@@ -79,7 +79,7 @@ class Board:
         return rank_rows(self.losses[measure], higher_is_better=False)
 
     def count(self, wins: Callable[[np.ndarray], np.ndarray]) -> dict[str, int]:
-        """Sum in each family, over its datasets and all measures, what ``wins`` gives for the losses of each."""
+        """Count the wins in each family over its datasets and all measures; ``wins`` marks them in a table."""
         return {
             family: int(sum(np.sum(wins(table[self.rows(family)])) for table in self.losses.values()))
             for family in self.families

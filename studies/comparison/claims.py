@@ -69,7 +69,7 @@ def check_claims(results: StudyResults) -> list[Verdict]:
 
 
 def _in_families(kept: Sequence[str], n_families: int, **others: Sequence[str]) -> str:
-    """The verdict of a claim that holds in some families; others are those where it does not, by what is seen there.
+    """The verdict of a claim that holds in some families; ``others`` maps each other outcome to its families.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def _kept(order: str, algorithms: list[str], ranks: FloatArray) -> tuple[bool, s
     kept = _steps(order, algorithms, ranks)
     words = order.split()
     places = np.cumsum([0, *(sign != "=" for sign in words[1::2])])
-    own = np.round([ranks[algorithms.index(name)] for name in words[::2]], 9)
+    own = np.round([ranks[algorithms.index(name)] for name in words[::2]], 9)  # rounding errors must not break ties
     tau = "no τ: all ranks are equal" if np.ptp(own) == 0 else f"τ = {stats.kendalltau(places, own).statistic:.2f}"
     return all(kept), f"{sum(kept)} of {len(kept)} steps, {tau}"
 

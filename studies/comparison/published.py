@@ -19,10 +19,10 @@ from skldl.utils.tables import Cell, TextTable
 
 TABLES = Path(__file__).with_name("published.csv")
 TOLERANCE = 0.02
-_SHARE = f"{100 * TOLERANCE:g} %"
+_PERCENT = f"{100 * TOLERANCE:g} %"
 RULE = (
-    f"A cell agrees if the means differ by at most {_SHARE} of the printed loss, or by one unit of the last printed "
-    f"digit. The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, {_SHARE} of any printed "
+    f"A cell agrees if the means differ by at most {_PERCENT} of the printed loss, or by one unit of the last printed "
+    f"digit. The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, {_PERCENT} of any printed "
     "number, nearly every high similarity agrees; both counts are shown. Cells are not independent: all six "
     "measures judge the same predictions, and with two or three labels Chebyshev is 1 − intersection exactly."
 )
@@ -100,6 +100,7 @@ class Match:
         return self._within(TOLERANCE * self.published.mean)
 
     def _within(self, tolerance: float) -> bool:
+        # 1e-9: a difference of exactly one printed unit counts, whatever its rounding error
         return abs(self.difference) <= max(tolerance, 10.0**-self.published.decimals) * (1 + 1e-9)
 
     @property
@@ -109,7 +110,7 @@ class Match:
         return f"{self.ours:.{places}f}" == f"{self.published.mean:.{places}f}"
 
     @property
-    def deviation_tells(self) -> bool:
+    def deviation_is_conclusive(self) -> bool:
         """Whether the published deviation exceeds one unit of its last digit; a smaller one agrees with 0, too."""
         return self.published.std is not None and self.published.std > 10.0**-self.published.std_decimals * (1 + 1e-9)
 
@@ -183,7 +184,7 @@ def published_table(results: StudyResults, measure: str) -> TextTable:
         head=["Dataset", *candidates],
         rows=[(dataset, [show(dataset, candidate) for candidate in candidates]) for dataset in datasets],
         foot=[("Agree", counts)],
-        notes=[f"Bold: equal within {_SHARE} of the printed loss or one unit of the last printed digit."],
+        notes=[f"Bold: equal within {_PERCENT} of the printed loss or one unit of the last printed digit."],
     )
 
 

@@ -137,7 +137,13 @@ def test_deviations_agree_within_a_tenth_or_the_last_digit():
     artificial = next(cell for cell in load_published() if cell.dataset == "Artificial")
     assert Match(artificial, "d", "c", 1.0, np.nan).deviation_agrees
     cells = [real, replace(real, std=0.002), small, replace(real, std=0.0), artificial]
-    assert [Match(cell, "d", "c", 1.0, 0.0).deviation_tells for cell in cells] == [True, True, False, False, False]
+    assert [Match(cell, "d", "c", 1.0, 0.0).deviation_is_conclusive for cell in cells] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(("ours", "equal"), [(0.2349, True), (0.2351, False), (0.2246, False), (0.23, True)])

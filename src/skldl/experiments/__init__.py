@@ -1,4 +1,4 @@
-"""The paper's experiment as a product: studies, records, tables, statistics.
+"""Comparisons of estimators: studies, their records, tables and statistics.
 
 `run_study` runs a `Study`; the command line calls it as ``skldl bench``.
 """

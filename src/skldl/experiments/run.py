@@ -27,7 +27,7 @@ KEEP = ("none", "sample", "predictions", "all")
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress that the caller of `run_study` gets after each task, and once before the first.
+    """Progress of a study, which `run_study` reports after each task, and once before the first.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
 
 
 def _folds_first(tasks: list[Task]) -> tuple[Task, ...]:
-    """The first fold of everything, then the second: soon every kind of task has run, and the estimate is good."""
+    """The first fold of everything, then the second: the estimate of the time left soon rests on every kind of task."""
     return tuple(sorted(tasks, key=lambda task: (task.repeat, task.fold)))
 
 

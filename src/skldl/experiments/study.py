@@ -185,7 +185,7 @@ def _spec(dataset: Any) -> DatasetSpec:
 
 @dataclass(frozen=True)
 class Study:
-    """A comparison of estimators, written down before it is run.
+    """A comparison of estimators on datasets, defined before it is run.
 
     Attributes
     ----------

@@ -74,14 +74,14 @@ def load_study(name_or_path: str | Path, *, trust: Iterable[str] = ()) -> Study:
 
 
 def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = ()) -> Study:
-    """Make a study from the text of its TOML file, which messages call ``where``; ``trust`` as in `load_study`."""
+    """Parse the text of a TOML file, which messages call ``where``; ``trust`` as in `load_study`."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"{where} is not valid TOML: {error}.") from None
     except RecursionError:
         raise StudyError(f"{where}: its lists or tables are nested too deeply.") from None
-    _refuse_unknown(content, _KEYS, where)
+    _reject_unknown(content, _KEYS, where)
     for key in ("datasets", "candidates"):
         if key not in content:
             raise StudyError(f"{where}: there is no list {key!r}.")
@@ -106,7 +106,7 @@ def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = (
 _KEYS = ({entry.name for entry in fields(Study)} | {"seed"}) - {"random_state"}
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
+def _reject_unknown(table: Mapping[str, Any], known: set[str], where: str) -> None:
     unknown = sorted(set(table) - known)
     if unknown:
         raise StudyError(f"{where}: unknown key {shown(unknown[0])}. Known here: {', '.join(sorted(known))}.")
@@ -123,7 +123,7 @@ _TYPES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("params", "grid", "grids", "natural"), (dict, "a table, { name = value }")),
     **dict.fromkeys(_NAMES, (str | list, "text in quotes, or a list of such")),
     **dict.fromkeys(("apart", "encode", "recover", "renormalise"), (bool, "true or false")),
-    "hide": (float | int | list, "a share of the degrees from 0 to 1, or a list of such"),
+    "hide": (float | int | list, "a fraction of the degrees from 0 to 1, or a list of such"),
 }
 
 
@@ -159,7 +159,7 @@ def _dataset(entry: Any, where: str) -> DatasetSpec:
     if isinstance(entry, str):
         return DatasetSpec(entry)
     _check_types(entry, f"{where}, datasets")
-    _refuse_unknown(entry, {known.name for known in fields(DatasetSpec)} - {"data"}, f"{where}, datasets")
+    _reject_unknown(entry, {known.name for known in fields(DatasetSpec)} - {"data"}, f"{where}, datasets")
     if "name" not in entry:
         raise StudyError(f"{where}: a dataset has no name.")
     return DatasetSpec(**entry)
@@ -174,7 +174,7 @@ def _candidate(entry: Any, where: str) -> Candidate:
             f"{where}: candidate {entry.get('name')} was built in Python as {entry['described']}; a study file "
             "cannot build it again. Run the study from Python."
         )
-    _refuse_unknown(entry, {known.name for known in fields(Candidate)} - {"trust"}, f"{where}, candidates")
+    _reject_unknown(entry, {known.name for known in fields(Candidate)} - {"trust"}, f"{where}, candidates")
     for key in ("name", "estimator"):
         if key not in entry:
             raise StudyError(f"{where}: candidate {entry.get('name', '')} has no {key}.")
