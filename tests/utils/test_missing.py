@@ -127,7 +127,7 @@ def test_models_around_others_refuse_gaps_even_if_what_they_hold_could_learn_fro
 
 def test_gaps_are_no_labels():
     X, D = make_distributions()
-    with pytest.raises(MissingLabelError, match="y holds nan in row 0, which is no label"):
+    with pytest.raises(MissingLabelError, match="y holds nan in row 0, which is not a label"):
         LDLClassifier(SABFGS()).fit(X, make_missing(D, 0.3))
 
 

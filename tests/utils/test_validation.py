@@ -1,6 +1,7 @@
-"""The door for data: each mistake has a class of its own and a message with place, value and cure."""
+"""Validation: each fault has an error class of its own, and a message with the place, the value and what to do."""
 
 import datetime
+import re
 from decimal import Decimal
 from itertools import pairwise
 
@@ -9,12 +10,15 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
-from skldl import AAKNN, AAKNNCV, SAIIS, MeanDistribution, exceptions
+from skldl import AAKNN, AAKNNCV, SABFGS, SABFGSCV, SAIIS, MeanDistribution, PTBayes, exceptions
+from skldl.chunks import ArrayRows
 from skldl.exceptions import DataError, SampleWeightError
+from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
-from skldl.utils.validation import check_distributions, check_numbers, check_pair, check_weights
+from skldl.utils.validation import check_distributions, check_numbers, check_weights
 
 X, D = make_distributions(n_samples=20, n_features=3, n_labels=3)
 NAMES = ["joy", "anger", "fear"]
@@ -58,6 +62,8 @@ def test_bad_distributions_have_their_own_error(case):
     with pytest.raises(kind, match=message) as caught:
         AAKNN(1).fit(X, bad)
     assert isinstance(caught.value, ValueError)
+    row = re.search(r"\b[Rr]ow (\d+)\b(?! instance)", str(caught.value))
+    assert caught.value.row == (None if row is None else int(row[1]))
 
 
 def test_errors_name_the_label():
@@ -83,7 +89,8 @@ BAD_X = {
         exceptions.NotNumericError,
         "'Ulm' in row 0, column 'town'.*OneHotEncoder",
     ),
-    "sparse nan": (sparse.csr_matrix(change(X, 4, 1, np.nan)), exceptions.NonFiniteError, "NaN"),
+    "sparse nan": (sparse.csr_matrix(change(X, 4, 1, np.nan)), exceptions.NonFiniteError, "NaN: row 4, column 1"),
+    "several nan": (X * np.where(X > 0.9, np.nan, 1), exceptions.NonFiniteError, r"NaN \(\d+ cells\): row"),
     "one dimension": (X[:, 0], exceptions.DimensionError, "Expected 2D array"),
     "three dimensions": (X[None], exceptions.DimensionError, "dim 3"),
     "no rows": (X[:0], exceptions.EmptyDataError, "0 sample"),
@@ -100,6 +107,8 @@ def test_bad_features_have_their_own_error(case):
     with pytest.raises(kind, match=f"(?s){message}") as caught:
         MeanDistribution().fit(bad, D)
     assert isinstance(caught.value, ValueError)
+    row = re.search(r"\brow (\d+)\b", str(caught.value))
+    assert caught.value.row == (None if row is None else int(row[1]))
 
 
 @pytest.mark.parametrize(
@@ -111,17 +120,29 @@ def test_bad_features_have_their_own_error(case):
         (np.ones((20, 1)), r"shape \(20, 1\)"),
         (np.r_[np.nan, np.ones(19)], "row 0 is nan"),
         (["a"] * 20, "must hold real numbers"),
+        (np.r_[np.ones(19), 1e-101], r"row 19 is 1e-101, more than a factor of 1e\+100 from their mean"),
+        (np.r_[1.0, np.full(19, 1e101)], r"row 0 is 1, more than a factor of 1e\+100 from their mean"),
+        (np.r_[0.0, 1e-300, np.full(18, 1e300)], r"row 1 is 1e-300, more than a factor"),
     ],
 )
 def test_bad_weights(weight, message):
-    with pytest.raises(exceptions.SampleWeightError, match=message):
+    with pytest.raises(exceptions.SampleWeightError, match=message) as caught:
         MeanDistribution().fit(X, D, sample_weight=weight)
+    row = re.search(r"row (\d+) is", str(caught.value))
+    assert caught.value.row == (None if row is None else int(row[1]))
 
 
 def test_weights_that_pass():
     assert check_weights(None, 3) is None
     np.testing.assert_array_equal(check_weights(2, 3), [2.0, 2.0, 2.0])
     np.testing.assert_array_equal(check_weights(pd.Series([1, 2, 3]), 3), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(check_weights([0, 1e-99, 1], 3), [0.0, 1e-99, 1.0])
+    for factor in (1e-300, 1e300):  # sums and squares of weights of an unusual size must not overflow or underflow
+        scaled = check_weights(factor * np.array([1.0, 0.0, 3.0]), 3)
+        assert 0.1 < scaled.max() <= 1
+        np.testing.assert_allclose(scaled / scaled[0], [1.0, 0.0, 3.0], rtol=1e-15)
+    given = np.ones(3)
+    assert not np.shares_memory(check_weights(given, 3), given)
 
 
 def test_predicting_with_other_features():
@@ -183,9 +204,11 @@ def test_huge_but_finite_numbers_are_not_called_infinite():
 
 def test_pairs_must_have_one_shape():
     with pytest.raises(exceptions.LengthMismatchError, match="number of rows differs"):
-        check_pair(D, D[:-1])
+        kullback_leibler(D, D[:-1])
     with pytest.raises(exceptions.LengthMismatchError, match="number of labels differs"):
-        check_pair(D, np.full((20, 2), 0.5))
+        kullback_leibler(D, np.full((20, 2), 0.5))
+    with pytest.raises(exceptions.RowSumError, match="Row 0 of D_pred sums to 2"):
+        kullback_leibler(D, 2 * D)
 
 
 def test_names_from_pandas_and_polars():
@@ -238,7 +261,7 @@ UNREAL = {
 
 
 @pytest.mark.parametrize("kind", UNREAL)
-def test_masked_cells_dates_and_complex_numbers_are_refused_as_features_and_degrees(kind):
+def test_masked_cells_dates_and_complex_numbers_are_rejected_as_features_and_degrees(kind):
     values, D = UNREAL[kind], np.full((2, 2), 0.5)
     with pytest.raises(DataError):
         MeanDistribution().fit(values, D)
@@ -260,7 +283,7 @@ def test_masked_cells_dates_and_complex_numbers_are_refused_as_features_and_degr
         np.array([np.timedelta64(1, "s"), 1.0], dtype=object),
     ],
 )
-def test_weights_that_are_no_real_numbers_are_refused(weights):
+def test_weights_that_are_no_real_numbers_are_rejected(weights):
     D = np.full((2, 2), 0.5)
     with pytest.raises(SampleWeightError):
         MeanDistribution().fit(D, D, sample_weight=weights)
@@ -273,7 +296,7 @@ def test_masked_arrays_without_masked_cells_pass():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_plain_arrays_are_checked_like_other_features(dtype):
-    """A plain array takes a shorter way through the checks: it must record, forget, warn and refuse the same."""
+    """A plain array takes a shorter way through the checks: it must record, forget, warn and reject the same."""
     X, D = np.array([[0.0, 1.0], [1.0, 3.0]], dtype=dtype), [[0.2, 0.8], [0.5, 0.5]]
     frame = pd.DataFrame(X, columns=["a", "b"])
     model = MeanDistribution().fit(frame, D)
@@ -316,7 +339,68 @@ def test_sparse_matrices_mean_the_same_however_they_are_stored(model, kind):
         assert array.dtype == kept.dtype
 
 
-def test_a_sparse_cell_whose_parts_sum_to_infinity_is_refused():
+def test_a_sparse_cell_whose_parts_sum_to_infinity_is_rejected():
     X = sparse.csr_matrix((np.array([1e308, 1e308, 1.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
     with np.errstate(over="ignore"), pytest.raises(exceptions.NonFiniteError, match="infinity"):
         AAKNN(1).fit(X, [[0.5, 0.5], [0.2, 0.8]])
+
+
+# Numbers whose squares overflow, and tables all of whose squares vanish
+
+SQUARING = [SABFGS(), SABFGS(fit_intercept=True), SABFGSCV(), PTBayes(), PTBayes("diag")]
+FORMS = {"array": np.asarray, "sparse": sparse.csr_matrix, "table": pd.DataFrame}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("scale", "size"), [(1e160, "large"), (-1e200, "large"), (1e-160, "small")])
+def test_features_whose_squares_overflow_or_vanish_are_rejected(form, scale, size):
+    with pytest.raises(DataError, match=f"whose squares are too {size} .*Multiply X by a power of ten") as caught:
+        MeanDistribution().fit(FORMS[form](scale * X), D)
+    if size == "large":
+        row, column = np.unravel_index(X.argmax(), X.shape)
+        assert f"(row {row}, column {column})" in str(caught.value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_new_rows_may_be_small_but_not_huge(form):
+    model = MeanDistribution().fit(FORMS[form](X), D)
+    assert model.predict(FORMS[form](1e-300 * X)).shape == D.shape
+    assert model.predict(FORMS[form](1e149 * X)).shape == D.shape
+    with pytest.raises(DataError, match="too large for double precision"):
+        model.predict(FORMS[form](1e151 * X))
+
+
+@pytest.mark.parametrize("model", SQUARING, ids=repr)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_huge_rows_in_chunks_are_rejected_likewise(model, form):
+    X, D = make_distributions(n_samples=40)
+    with pytest.raises(DataError, match=r"whose squares are too large .*Multiply X by a power of ten"):
+        model.fit(ArrayRows(form(1e160 * X), D, chunk_rows=15))
+    X[:15] *= 1e-200  # the squares of one chunk may vanish
+    assert np.isfinite(model.fit(ArrayRows(form(X), D, chunk_rows=15)).predict(X)).all()
+
+
+@pytest.mark.parametrize(("scale", "size"), [(1e160, "large"), (1e-160, "small")])
+def test_extreme_arrays_on_a_device_are_rejected_likewise(scale, size, monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    with config_context(array_api_dispatch=True), pytest.raises(DataError, match=f"whose squares are too {size}"):
+        MeanDistribution().fit(xp.asarray(scale * X), xp.asarray(D))
+
+
+@pytest.mark.parametrize("model", SQUARING, ids=repr)
+def test_a_column_of_tiny_numbers_and_a_table_of_zeros_pass(model):
+    X, D = make_distributions(n_samples=40)
+    expected = model.fit(np.column_stack([X, np.zeros(40)]), D).predict(np.column_stack([X, np.zeros(40)]))
+    tiny = np.column_stack([X, np.full(40, 1e-300)])
+    np.testing.assert_allclose(model.fit(tiny, D).predict(tiny), expected, atol=1e-9)
+    assert np.isfinite(model.fit(np.zeros((40, 2)), D).predict(np.zeros((3, 2)))).all()
+
+
+@pytest.mark.filterwarnings("ignore:SAIIS stopped at max_iter=20")  # any number of iterations can be compared
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_scaling_by_iterations_takes_any_unit(scale):
+    X, D = make_distributions(n_samples=40)
+    expected = SAIIS(max_iter=20, tol=0).fit(abs(X), D).predict(abs(X))
+    found = SAIIS(max_iter=20, tol=0).fit(scale * abs(X), D).predict(scale * abs(X))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
