@@ -70,7 +70,9 @@ def faces():
 def faces_model(faces, tmp_path_factory):
     """A model file that ``skldl fit`` could have written for the faces, quickly."""
     import skldl
+    from skldl.data import Columns, from_table
     from skldl.tabular import fit_table
 
-    fitted = fit_table(faces, "emo_*", model="sa-bfgs", groups="person", source="faces.csv")
+    table = from_table(faces, Columns("emo_*", groups="person"), source="faces.csv")
+    fitted = fit_table(table, model="sa-bfgs")
     return skldl.save(fitted.model, tmp_path_factory.mktemp("faces") / "faces.skldl", description=fitted.description)

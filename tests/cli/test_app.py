@@ -129,12 +129,12 @@ def test_every_parameter_that_a_message_can_name_is_an_option():
     """What `fit` and `convert` hand to the library is named as the user typed it."""
     from skldl.cli.convert import convert
     from skldl.cli.fit import fit
-    from skldl.data import TableFile, convert_table, from_table
-    from skldl.tabular import fit_table
+    from skldl.data import Columns, TableFile, convert_table
+    from skldl.tabular import FitOptions, fit_table
 
-    of_python = {"frame", "header", "name", "on_progress", "self", "table"}
+    of_python = {"columns", "header", "on_progress", "options", "self", "state", "table"}
     typed = {word for command in (fit, convert) for word in _option_names(command)}
-    for function in (TableFile.__init__, convert_table, fit_table, from_table):
+    for function in (TableFile.__init__, convert_table, fit_table, Columns, FitOptions):
         for name in set(inspect.signature(function).parameters) - of_python:
             assert spelled(Parameter(name)) in typed, name
 
@@ -155,7 +155,10 @@ def _option_names(command):
         (["See ", Parameter("data_home"), "."], "See --data."),
         ([Parameter("drop", ["a", "b c"])], "--drop 'a,b c'"),
         ([Parameter("source", "votes")], "--from votes"),
-        (["in Python with fit_table(intervals=True)"], "in Python with fit_table(intervals=True)"),
+        (
+            ["in Python with fit_table(options=FitOptions(intervals=True))"],
+            "in Python with fit_table(options=FitOptions(intervals=True))",
+        ),
     ],
 )
 def test_messages_name_options(parts, shown):

@@ -50,7 +50,7 @@ def test_a_large_table_is_told_that_it_gets_no_coverage(here, capsys, monkeypatc
     small = capsys.readouterr()
     assert "Coverage" in small.out
     assert "left out" not in small.err
-    monkeypatch.setattr("skldl.cli.evaluate.MOST_KEPT_ROWS", 100)
+    monkeypatch.setattr("skldl.cli.evaluate.MAX_KEPT_ROWS", 100)
     assert call(f"{line} --out large") == 0
     large = capsys.readouterr()
     assert "Coverage" not in large.out

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import skldl
-from skldl.cli import _fit_stream
+from skldl.cli import fit as command
 from skldl.cli._app import run
 
 distributed = pytest.importorskip("distributed", reason="distributed is in the extra dask")
@@ -58,21 +58,22 @@ def test_the_model_is_the_same(here, cluster, capsys):
 
 def test_a_worker_that_is_killed_changes_nothing(here, cluster, monkeypatch):
     assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out before.skldl") == 0
-    real, killed = _fit_stream.fit_stream, []
+    real, killed = command.fit_table, []
 
-    def with_a_kill(table, **arguments):
-        """Kill a worker when the fifth pass begins to tell something."""
-        tell = arguments["on_progress"]
+    def with_a_kill(*table, **arguments):
+        """Kill a worker when the fifth pass reports its progress."""
+        report = arguments["on_progress"]
 
         def show(text):
-            tell(text)
+            report(text)
             if text.startswith("fit, pass 5") and not killed:
-                killed.append(next(iter(arguments["client"].run(os.getpid).values())))
+                with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+                    killed.append(next(iter(client.run(os.getpid).values())))
                 os.kill(killed[0], signal.SIGKILL)
 
-        return real(table, **(arguments | {"on_progress": show}))
+        return real(*table, **(arguments | {"on_progress": show}))
 
-    monkeypatch.setattr(_fit_stream, "fit_stream", with_a_kill)
+    monkeypatch.setattr(command, "fit_table", with_a_kill)
     assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out after.skldl") == 0
     assert len(killed) == 1
     before, after = skldl.load("before.skldl"), skldl.load("after.skldl")

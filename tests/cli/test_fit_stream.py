@@ -8,11 +8,9 @@ import pytest
 
 import skldl
 from skldl.cli._app import run
-from skldl.data._tables import TableFiles
+from skldl.data import Columns
 from skldl.persistence import inspect
-from skldl.tabular._stream_training import can_stream, fit_stream
-from skldl.tabular._streamed_rows import EncodedRows, HeldOut
-from skldl.tabular._streamed_table import StreamedTable
+from skldl.tabular import FitOptions, fit_table
 
 FIT = "--labels 'r_*' --stream --model sa-bfgs --set alpha=0.001"
 
@@ -25,31 +23,38 @@ def as_array(X):
     return X.toarray() if hasattr(X, "toarray") else X
 
 
+def training_rows(fitted):
+    """Features and degrees of all rows that the model has learned from, which the description keeps."""
+    rows = fitted.description["kept_rows"]["rows"]
+    names = [*fitted.description["features"], *fitted.description["labels"]]
+    table = pd.DataFrame(rows, columns=names)
+    assert len(table) == fitted.description["rows"]
+    return table
+
+
 @pytest.mark.parametrize(
     "kind", ["files", pytest.param("one file", marks=pytest.mark.slow), pytest.param("weights", marks=pytest.mark.slow)]
 )
 def test_the_model_is_that_of_the_same_rows_in_memory(ratings_folder, kind, ratings):
-    """All rows of the stream, put together, and the estimator fitted to them in memory."""
-    files = ["parts/part-0.parquet", "parts/part-1.parquet", "parts/part-2.parquet", "parts/part-3.parquet"]
-    if kind == "weights":
-        files = ["weighted.csv"]
-        ratings().assign(w=np.arange(600) % 4).to_csv("weighted.csv", index=False)
-    table = StreamedTable(
-        TableFiles(files if kind != "one file" else ["all.csv"]),
-        ["r_*"],
-        weight="w" if kind == "weights" else None,
+    """The estimator fitted in memory to all rows of the stream that were not held out."""
+    table = ratings().assign(w=np.arange(600) % 4)
+    table.to_csv("weighted.csv", index=False)
+    source = {"files": "parts/*.parquet", "one file": "all.csv", "weights": "weighted.csv"}[kind]
+    fitted = fit_table(
+        source,
+        Columns("r_*", weight="w" if kind == "weights" else None),
+        model="sa-bfgs-cv",
+        settings={"alphas": [0.1, 0.001], "cv": 2},
+        options=FitOptions(stream=True, keep_rows=600),
     )
-    fitted = fit_stream(table, model="sa-bfgs-cv", settings={"alphas": [0.1, 0.001], "cv": 2})
-    table.chunk_rows = 60
-    encoder = fitted.model[0]
-    parts = list(EncodedRows(table, encoder, HeldOut(0.2, 0), None).read())
-    X, D = np.vstack([as_array(part.X) for part in parts]), np.vstack([part.D for part in parts])
-    weight = None if kind != "weights" else np.concatenate([part.weight for part in parts])
-    assert fitted.description["rows"] == len(X) == (450 if kind == "weights" else 600) - fitted.description["held_out"]
+    rows = training_rows(fitted)
+    X, D = as_array(fitted.model[0].transform(rows)), rows[["r_a", "r_b", "r_c"]].to_numpy()
+    assert len(rows) == (450 if kind == "weights" else 600) - fitted.description["held_out"]
+    weight = None if kind != "weights" else table.set_index(table["x"].round(12))["w"][rows["x"].round(12)].to_numpy()
     in_memory = skldl.SABFGSCV(alphas=[0.1, 0.001], cv=2).fit(X, D, weight)
     new = ratings(50, seed=1)
     np.testing.assert_allclose(
-        fitted.model.predict(new), in_memory.predict(as_array(encoder.transform(new))), rtol=0, atol=1e-9
+        fitted.model.predict(new), in_memory.predict(as_array(fitted.model[0].transform(new))), rtol=0, atol=1e-9
     )
     assert fitted.choice.beats_mean
 
@@ -60,7 +65,7 @@ def test_the_files_of_a_folder_are_one_table(ratings_folder, capsys):
     for name, source in sources.items():
         assert call(f"fit {source} {FIT} --out {name}.skldl") == 0, capsys.readouterr().err
         found[name] = skldl.load(f"{name}.skldl")[-1].coef_
-    assert "Judged on" in capsys.readouterr().out
+    assert "Judged by" in capsys.readouterr().out
     np.testing.assert_allclose(found["folder"], found["one"], rtol=1e-9)
     assert not list(ratings_folder.glob("*.resume"))
     assert inspect("folder.skldl")["description"]["source"] == "parts/part-0.parquet and 3 more files"
@@ -81,13 +86,11 @@ def test_the_model_file_is_an_ordinary_one(ratings_folder, capsys):
     assert "One split: the model was judged on 110 rows" in (ratings_folder / "card.md").read_text()
     about = inspect("m.skldl")["description"]
     kept = about["kept_rows"]
-    held = HeldOut(0.2, 0)
-    table = StreamedTable(TableFiles(["all.csv"]), ["r_*"])
-    (chunk,) = table.chunks()
-    training = chunk.X[~held.of(chunk)]
+    options = FitOptions(stream=True, keep_rows=600)
+    every = training_rows(fit_table("all.csv", "r_*", model="mean", options=options))
     assert len(kept["rows"]) == 7
     for position, row in zip(kept["positions"], kept["rows"], strict=True):
-        assert row[0] == pytest.approx(training["x"].iloc[position])
+        assert row[0] == pytest.approx(every["x"].iloc[position])
     from skldl.serve._model import ServedModel
 
     assert ServedModel("m.skldl", "m").labels == ["r_a", "r_b", "r_c"]
@@ -148,12 +151,6 @@ def test_groups_are_held_out_together(ratings_folder, capsys, ratings):
     assert inspect("m.skldl")["description"]["held_out"] % 10 == 0
     assert call("fit people.csv --labels 'r_*' --stream --groups person --out n.skldl") == 2
     assert "--model sa-bfgs with --set alpha=0.001" in capsys.readouterr().err
-
-
-def test_all_models_that_stream_are_named():
-    titles = [algorithm.title for algorithm in skldl.names.ALGORITHMS if algorithm.title]
-    found = {title for title in titles if can_stream(skldl.names.find_candidate(title).make())}
-    assert found == set(skldl.names.algorithm_titles("chunks"))
 
 
 def spoil(ratings_folder, what):
@@ -232,7 +229,7 @@ def test_a_file_without_rows_is_passed_over(ratings_folder, capsys):
         ("all.csv --labels 'r_*' --stream --model aa-knn", "in chunks are Mean, SA-BFGS, SA-BFGS-CV, SA-IIS, PT-Bayes"),
         ("all.csv --labels 'r_*' --stream --preset best", "--preset has no part in a fit"),
         ("all.csv --labels 'r_*' --stream --folds 3", "--set cv=5"),
-        ("all.csv --labels 'r_*' --stream --intervals", "without --stream"),
+        ("all.csv --labels 'r_*' --stream --intervals", "with --no-stream"),
         ("all.csv --labels 'r_*' --stream --memory 10MiB", "--memory 10MiB is too little"),
         ("all.csv --labels 'r_*' --stream --memory lots", "write a number with a unit"),
         ("all.csv --labels 'r_*' --stream --set alpha=1", "parameters belong to a model"),

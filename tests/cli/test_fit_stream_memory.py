@@ -2,14 +2,13 @@
 
 import os
 import shlex
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.cli import _fit_stream
 from skldl.cli._app import run
+from skldl.persistence import inspect
 
 FIT = "--labels 'r_*' --stream --model sa-bfgs --set alpha=0.001"
 
@@ -18,23 +17,37 @@ def call(line):
     return run(shlex.split(line))
 
 
-def test_a_large_table_is_streamed_without_being_asked(ratings_folder, monkeypatch, capsys):
-    monkeypatch.setattr(_fit_stream, "SMALL", 1000)
+@pytest.fixture
+def small_limit(monkeypatch):
+    """Files of more than a kilobyte count as large."""
+    monkeypatch.setattr("skldl.tabular._fit.MAX_BYTES_IN_MEMORY", 1000)
+
+
+def test_a_large_table_is_read_in_chunks_if_the_model_learns_so(ratings_folder, small_limit, capsys):
     assert call("fit all.csv --labels 'r_*' --model mean --out m.skldl") == 0
+    assert "it was read in chunks, as with --stream" in capsys.readouterr().err
+    assert inspect("m.skldl")["description"]["held_out"] > 0
+    assert call("fit all.csv --labels 'r_*' --model mean --no-stream --out m.skldl") == 0
     assert "chunks" not in capsys.readouterr().err
-    monkeypatch.setattr(_fit_stream, "available_memory", lambda: 100_000)
-    assert call("fit all.csv --labels 'r_*' --model mean --out m.skldl") == 0
-    assert "it is read in chunks, as with --stream" in capsys.readouterr().err
-    assert call("fit all.csv --labels 'r_*' --model mean --folds 2 --out m.skldl") == 0
-    assert "It is read into memory, since --folds asks for that" in capsys.readouterr().err
+    assert "held_out" not in inspect("m.skldl")["description"]
 
 
-@pytest.mark.slow
-def test_a_large_table_and_a_model_that_needs_memory(ratings_folder, monkeypatch, capsys):
-    monkeypatch.setattr(_fit_stream, "SMALL", 1000)
-    monkeypatch.setattr(_fit_stream, "available_memory", lambda: 100_000)
-    assert call("fit all.csv --labels 'r_*' --model aa-knn --set n_neighbors=5 --out m.skldl") == 0
-    assert "only SA-BFGS-CV, SA-BFGS, SA-IIS, PT-Bayes, Mean learn in chunks" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "--model auto compares models that need all rows in memory. Name one that learns in chunks (Mean,"),
+        ("--model aa-knn", "AA-kNN needs all rows in memory"),
+        ("--model mean --folds 2", "--folds has no part in a fit that reads the table in chunks"),
+    ],
+)
+def test_a_large_table_never_changes_the_model(ratings_folder, small_limit, capsys, options, message):
+    """The kind of model follows from the command alone."""
+    assert call(f"fit all.csv --labels 'r_*' {options} --out m.skldl") == 2
+    printed = capsys.readouterr().err
+    assert message in printed
+    assert "tables of more than" in printed
+    assert "or into memory with --no-stream" in printed
+    assert not list(ratings_folder.glob("m.skldl*"))
 
 
 @pytest.mark.slow
@@ -46,10 +59,6 @@ def test_a_model_that_does_not_fit_into_the_bound(ratings_folder, capsys):
     assert "The table makes 1,200 features" in capsys.readouterr().err
     assert call("fit wide.parquet --labels 'r_*' --stream --memory 300MiB --out m.skldl") == 2
     assert "is too little: the libraries take 440 MiB" in capsys.readouterr().err
-
-
-def test_free_memory_is_known_on_linux():
-    assert sys.platform != "linux" or 2**20 < _fit_stream.available_memory() < 2**50
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import skldl
-from skldl.cli import _fit_stream
 from skldl.cli._app import run
 from skldl.cli._resume import ResumeFolder
 from skldl.exceptions import DatasetError
@@ -26,7 +25,7 @@ def call(line):
 
 def stopped_after(monkeypatch, n_passes):
     """Let the fit be interrupted when so many passes were written."""
-    put = _fit_stream.ResumeFolder.__init__
+    put = ResumeFolder.__init__
 
     def begin(self, *arguments):
         put(self, *arguments)
@@ -68,7 +67,7 @@ def test_a_stop_before_anything_is_kept_leaves_nothing(ratings_folder, monkeypat
     def interrupted(*arguments, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skldl.tabular._stream_training.EncoderFit.end_pass", interrupted)
+    monkeypatch.setattr("skldl.tabular._chunked_fit.EncoderFit.end_pass", interrupted)
     before = sorted(ratings_folder.rglob("*"))
     assert call(f"fit all.csv {FIT} --out m.skldl") == 130
     assert sorted(ratings_folder.rglob("*")) == before

@@ -255,18 +255,18 @@ def test_mistakes_are_one_line_and_leave_nothing(here, capsys, line, message):
 def test_shares_given_as_counts_are_noticed(here, faces, capsys):
     line = "fit faces.csv --labels 'emo_*' --model mean --out m.skldl"
     assert call(f"{line} --kind counts") == 0
-    (reported,) = [line for line in capsys.readouterr().err.splitlines() if "shares" in line]
-    assert reported.startswith("Note: --kind counts: the label cells look like shares")
+    (reported,) = [line for line in capsys.readouterr().err.splitlines() if "fractions" in line]
+    assert reported.startswith("Note: --kind counts: the label cells look like fractions")
     assert reported.endswith("use --kind distribution.")
     assert call(line) == 0
-    assert "look like shares" not in capsys.readouterr().err
+    assert "look like fractions" not in capsys.readouterr().err
     assert call("convert faces.csv --from counts --labels 'emo_*' --out d.csv") == 0
-    assert "--from counts: the cells look like shares" in capsys.readouterr().err
+    assert "--from counts: the cells look like fractions" in capsys.readouterr().err
     faces.assign(**(faces[LABELS] > 0.5).astype(float)).loc[lambda votes: votes[LABELS].sum(axis=1) == 1].to_csv(
         "one.csv"
     )
     assert call("convert one.csv --from counts --labels 'emo_*' --out e.csv") == 0
-    assert "shares" not in capsys.readouterr().err
+    assert "fractions" not in capsys.readouterr().err
 
 
 def test_the_package_that_saves_is_asked_for_before_the_training(here, monkeypatch, capsys):

@@ -52,7 +52,7 @@ def test_a_model_without_intervals_names_the_option(folder, capsys):
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "skldl fit --intervals" in said
-    assert "fit_table(intervals=True)" in said
+    assert "fit_table(options=FitOptions(intervals=True))" in said
     assert run(["predict", str(folder / "with.skldl"), str(folder / "t.csv"), "--level", "2"]) == 2
     assert "--level 2.0 must lie between 0 and 1" in capsys.readouterr().err
 

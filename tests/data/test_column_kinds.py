@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.data import from_table
+from skldl.data import Columns, from_table
 from skldl.data._cells import as_numbers
 from skldl.data._column_kinds import ColumnKind
 from skldl.data._dates import as_dates
@@ -50,7 +50,7 @@ def test_numbers_in_another_notation_are_refused(write):
     cells = [write(value) for value in NUMBERS]
     with pytest.raises(TableError, match=r"'price' holds numbers in a notation that is not read: .* \(row \d\), "):
         from_table(table(price=cells), "l_*")
-    assert not from_table(table(price=cells), "l_*", categories=["price"]).notes
+    assert not from_table(table(price=cells), Columns("l_*", categories=["price"])).notes
     kind = ColumnKind("price")
     for part in (cells[:3], cells[3:]):
         kind.update(pd.Series(part))
@@ -137,7 +137,7 @@ def test_several_values_in_a_cell_are_refused(cell):
         TableEncoder().fit(pd.DataFrame({"v": cells}))
     with pytest.raises(TableError, match="Row 2 of column 'l_c' holds several values"):
         from_table(table(l_c=cells), "l_*")
-    assert not from_table(table(v=cells), "l_*", drop=["v"]).notes
+    assert not from_table(table(v=cells), Columns("l_*", drop=["v"])).notes
 
 
 @pytest.mark.parametrize(("factor", "word"), [(1e300, "large"), (1e-310, "small")])
@@ -169,7 +169,7 @@ def test_numbers_that_do_not_count_the_rows(cells):
 def test_a_column_that_counts_the_rows_is_mentioned():
     [note] = from_table(table(index=np.arange(8)), "l_*").notes
     assert note.startswith("Column 'index' goes up by one from row to row. If it only numbers the rows, leave it out")
-    assert not from_table(table(index=np.arange(8)), "l_*", drop=["index"]).notes
+    assert not from_table(table(index=np.arange(8)), Columns("l_*", drop=["index"])).notes
     kind = ColumnKind("index")
     for part in (range(3), range(3, 8)):
         kind.update(pd.Series(part))
@@ -212,7 +212,7 @@ def test_bytes_are_text_if_they_can_be():
         TableError, match=r"Row 1 of column 'picture' holds bytes that are not text .*drop=\['picture'\]"
     ):
         from_table(picture, "l_*")
-    assert not from_table(picture, "l_*", drop=["picture"]).notes
+    assert not from_table(picture, Columns("l_*", drop=["picture"])).notes
 
 
 @pytest.mark.parametrize("cells", [[np.inf] * 8, [-np.inf, np.inf] * 4])

@@ -5,13 +5,8 @@ import pandas as pd
 import pytest
 
 from skldl.cli._app import run
-from skldl.data._formats import find_files, suffixes_with
-from skldl.data._tables import TableFiles
+from skldl.data import TableFiles
 from skldl.exceptions import DatasetNotFoundError, TableError
-
-
-def find_tables(sources):
-    return find_files(sources, suffixes_with("reader"))
 
 
 @pytest.fixture
@@ -30,18 +25,18 @@ def here(tmp_path, monkeypatch):
 
 def test_files_of_a_folder_and_a_pattern(here):
     every = ["parts/a.csv", "parts/b.parquet", "parts/inner/c.tsv"]
-    assert find_tables(["parts"]) == every
-    assert find_tables(["parts/a.csv", "parts/*.csv"]) == ["parts/a.csv", "parts/_e.csv"]
-    assert find_tables(["parts/**/*.tsv", "-"]) == ["parts/inner/c.tsv", "-"]
+    assert TableFiles(["parts"]).files == every
+    assert TableFiles(["parts/a.csv", "parts/*.csv"]).files == ["parts/a.csv", "parts/_e.csv"]
+    assert TableFiles("parts/**/*.tsv").files == ["parts/inner/c.tsv"]
     (here / "odd[1].csv").write_text("x\n1\n")
-    assert find_tables(["odd[1].csv"]) == ["odd[1].csv"]  # a file that is there is no pattern
+    assert TableFiles("odd[1].csv").files == ["odd[1].csv"]  # a file that is there is no pattern
     (here / "empty").mkdir()
     with pytest.raises(DatasetNotFoundError, match="a folder without tables"):
-        find_tables(["empty"])
+        TableFiles("empty")
 
 
 def test_rows_follow_each_other_and_columns_go_by_name(here):
-    with TableFiles(find_tables(["parts"])) as table:
+    with TableFiles("parts") as table:
         assert table.columns == ["x", "town"]
         assert table.n_bytes > 0
         frame = table.read()
@@ -87,4 +82,3 @@ def test_files_without_rows(here):
     table = TableFiles(["none.csv"])
     with pytest.raises(TableError, match=r"none\.csv has a header but no rows"):
         table.read()
-    assert table.notes == ["none.csv has a header but no rows."]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.data import find_columns, from_table, label_values, read_labels
+from skldl.data import Columns, find_columns, from_table, label_values, read_labels
 from skldl.exceptions import (
     NegativeDegreeError,
     NonFiniteError,
@@ -29,7 +29,9 @@ TABLE = pd.DataFrame(
 
 
 def test_roles():
-    dataset = from_table(TABLE, "n_*", kind="counts", weight="w", groups="who", name="faces", source="faces.csv")
+    dataset = from_table(
+        TABLE, Columns("n_*", kind="counts", weight="w", groups="who"), name="faces", source="faces.csv"
+    )
     assert list(dataset.X) == ["x"]
     np.testing.assert_allclose(dataset.D, [[0.75, 0.25], [0, 1], [0.5, 0.5], [1, 0]])
     assert dataset.label_names == ("n_joy", "n_fear")
@@ -40,13 +42,13 @@ def test_roles():
     part = dataset.take(np.array([0, 3]))
     assert part.X["x"].tolist() == [1, 4]
     assert part.groups.tolist() == [0, 1]
-    bare = from_table(TABLE, ["n_fear", "n_joy"], kind="counts", drop=["w*", "who"])
+    bare = from_table(TABLE, Columns(["n_fear", "n_joy"], kind="counts", drop=["w*", "who"]))
     assert (bare.label_names, bare.sample_weight, bare.groups) == (("n_fear", "n_joy"), None, None)
 
 
 @pytest.mark.parametrize("labels", ["n_*", "n_", ["n_joy", "n_fear"], ["n_?*"]])
 def test_patterns_beginnings_and_names(labels):
-    assert from_table(TABLE, labels, kind="counts").label_names == ("n_joy", "n_fear")
+    assert from_table(TABLE, Columns(labels, kind="counts")).label_names == ("n_joy", "n_fear")
 
 
 def test_a_name_comes_before_a_pattern_and_a_beginning():
@@ -118,7 +120,7 @@ def test_rows_without_labels_are_left_out_with_a_note():
 
 
 def test_rows_of_weight_zero_are_left_out_with_a_note():
-    training = from_table(TABLE.assign(w=[0, 1, 1, 1]), "n_*", kind="counts", weight="w", drop=["who"])
+    training = from_table(TABLE.assign(w=[0, 1, 1, 1]), Columns("n_*", kind="counts", weight="w", drop=["who"]))
     assert training.X["x"].tolist() == [2, 3, 4]
     assert training.notes == ("1 of 4 rows have weight zero and are left out.",)
 
@@ -141,7 +143,7 @@ def test_rows_of_weight_zero_are_left_out_with_a_note():
 def test_wrong_roles(options, error, message):
     table = TABLE.assign(neg=[1, -1, 1, 1], hole=[None, 1, 1, 1], zero=0)
     with pytest.raises(error, match=message):
-        from_table(table, "n_*", kind="counts", **options)
+        from_table(table, Columns("n_*", kind="counts", **options))
 
 
 def odd_table():
@@ -162,7 +164,7 @@ def test_odd_columns_are_mentioned():
     notes = from_table(odd_table(), ["a", "b"]).notes
     assert len(notes) == 1
     assert "'key' holds a different text in every row" in notes[0]
-    assert not from_table(odd_table(), ["a", "b"], text=["key"]).notes
+    assert not from_table(odd_table(), Columns(["a", "b"], text=["key"])).notes
 
 
 def test_a_number_with_a_few_bad_cells_is_refused():
@@ -172,7 +174,7 @@ def test_a_number_with_a_few_bad_cells_is_refused():
     )
     with pytest.raises(TableError, match=message):
         from_table(table, ["a", "b"])
-    assert not from_table(table, ["a", "b"], categories=["age"]).notes
+    assert not from_table(table, Columns(["a", "b"], categories=["age"])).notes
     half = table.assign(age=["1", "x"] * 10)
     assert not from_table(half, ["a", "b"]).notes
 
@@ -215,7 +217,7 @@ def test_a_column_that_tells_the_labels_is_warned_of(forgotten):
 def test_categories_that_tell_the_label_are_warned_of():
     label = pd.Series(["joy", "fear", "rage"] * 40)
     table = pd.DataFrame({"says": label, "code": label.map({"joy": "J", "fear": "F", "rage": "R"}), "x": range(120)})
-    notes = from_table(table.sample(frac=1, random_state=0), "says", kind="label").notes
+    notes = from_table(table.sample(frac=1, random_state=0), Columns("says", kind="label")).notes
     assert ["Column 'code' alone" in note for note in notes] == [True]
 
 
@@ -237,10 +239,10 @@ def test_features_that_are_called_like_the_labels_are_warned_of():
 def test_text_and_categories_are_features_of_the_table(role):
     table = leaky().assign(town="Ulm", w=1.0)
     with pytest.raises(TableError, match=f"{role}='typo': the table has no such column"):
-        from_table(table, "emo_*", **{role: ["typo"]})
+        from_table(table, Columns("emo_*", **{role: ["typo"]}))
     for other in ({"drop": ["town"]}, {"groups": "town"}):
         with pytest.raises(TableError, match=f"{role}='town': the column has another role"):
-            from_table(table, "emo_*", **{role: ["town"]}, **other)
+            from_table(table, Columns("emo_*", **{role: ["town"]}, **other))
 
 
 def test_a_leak_is_found_among_other_cells():

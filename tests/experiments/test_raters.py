@@ -7,7 +7,7 @@ import pytest
 
 from skldl.annotators import RaterSummary
 from skldl.cli._app import run
-from skldl.data import Dataset, from_table, load_dataset
+from skldl.data import Columns, Dataset, from_table, load_dataset
 from skldl.exceptions import DuplicateVoteError, LengthMismatchError, MissingLabelError, TableError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, dump_study, load_study, run_study
 from skldl.experiments.header import raters_of
@@ -33,13 +33,13 @@ def votes_table(n_items=80):
 
 @pytest.fixture(scope="module")
 def dataset():
-    return from_table(votes_table(), "r_*", kind="votes", name="stars")
+    return from_table(votes_table(), Columns("r_*", kind="votes"), name="stars")
 
 
 def test_a_table_of_votes_names_its_raters(dataset):
     assert dataset.raters.tolist() == ["r_ann", "r_bob", "r_cid", "r_<i>dan"]
     assert dataset.take(np.arange(3)).raters.shape == (4,)
-    assert from_table(votes_table().assign(y_a=1, y_b=2), "y_*", kind="counts").raters is None
+    assert from_table(votes_table().assign(y_a=1, y_b=2), Columns("y_*", kind="counts")).raters is None
 
 
 @pytest.mark.parametrize("shape", [(3,), (80, 3), (5,)])
@@ -141,7 +141,7 @@ def long_table():
 
 def test_one_row_for_each_vote_is_the_same_data(dataset, tmp_path):
     """In Python, and in a study file; the order of the rows does not matter beyond that of the items."""
-    long = from_table(long_table().dropna(), "says", kind="votes", item="id", annotator="who")
+    long = from_table(long_table().dropna(), Columns("says", kind="votes", item="id", annotator="who"))
     order = np.argsort(long.X["x"].to_numpy())
     same = np.argsort(dataset.X["x"].to_numpy())
     np.testing.assert_array_equal(long.D[order], dataset.D[same])
@@ -169,30 +169,30 @@ def test_one_row_for_each_vote_is_the_same_data(dataset, tmp_path):
 )
 def test_votes_in_rows_need_their_columns(options, message):
     with pytest.raises(TableError, match=message):
-        from_table(long_table(), **({"labels": "says", "kind": "votes"} | options))
+        from_table(long_table(), Columns(**({"labels": "says", "kind": "votes"} | options)))
 
 
 def test_votes_in_rows_that_contradict_each_other(monkeypatch):
-    roles = {"labels": "says", "kind": "votes", "item": "id", "annotator": "who"}
+    roles = Columns("says", kind="votes", item="id", annotator="who")
     table = long_table().dropna()
     with pytest.raises(DuplicateVoteError, match=r"answered twice to item 7 \(1 such.* use skldl.data.convert_table"):
-        from_table(pd.concat([table, table[(table["id"] == 7) & (table["who"] == "r_bob")]]), **roles)
+        from_table(pd.concat([table, table[(table["id"] == 7) & (table["who"] == "r_bob")]]), roles)
     with pytest.raises(MissingLabelError, match="Every row needs a value there"):
-        from_table(table.assign(who=table["who"].where(table["id"] != 7)), **roles)
+        from_table(table.assign(who=table["who"].where(table["id"] != 7)), roles)
     with pytest.raises(TableError, match="The rater 'x' has the name of a column"):
-        from_table(table.assign(who="x"), **roles)
+        from_table(table.assign(who="x"), roles)
     with pytest.raises(TableError, match="No row has a label"):
-        from_table(table.assign(says=None), **roles)
+        from_table(table.assign(says=None), roles)
     monkeypatch.setattr("skldl.data._labels.MAX_CELLS", 100)
     with pytest.raises(TableError, match=r"80 items of 4 raters make too large a table.*skldl.data.convert_table"):
-        from_table(table, **roles)
+        from_table(table, roles)
 
 
 def test_columns_that_differ_within_an_item_are_left_out_and_items_without_answers():
     table = long_table()
     table["second"] = np.arange(len(table))
     table.loc[table["id"] == 3, "says"] = np.nan
-    dataset = from_table(table, "says", kind="votes", item="id", annotator="who")
+    dataset = from_table(table, Columns("says", kind="votes", item="id", annotator="who"))
     assert list(dataset.X) == ["x"]
     assert dataset.n_samples == 79
     assert any("Left out, since they differ" in note and "second" in note for note in dataset.notes)

@@ -1,9 +1,10 @@
 """Model cards: everything that the file knows, nothing that breaks the Markdown."""
 
 import skldl
+from skldl.data import Columns
 from skldl.export import model_card
 from skldl.persistence import inspect
-from skldl.tabular import fit_table
+from skldl.tabular import FitOptions, fit_table
 
 
 def test_a_card_says_what_data_scores_and_limits(faces_model):
@@ -44,7 +45,11 @@ def test_a_skill_that_is_not_finite_is_written(faces_model):
 
 def test_kept_rows_and_models_of_rows_are_named(faces, tmp_path):
     made = fit_table(
-        faces, "emo_*", model="aa-knn", settings={"n_neighbors": 3}, drop=["person"], values=[1, 2, 3], keep_rows=7
+        faces,
+        Columns("emo_*", drop=["person"]),
+        model="aa-knn",
+        settings={"n_neighbors": 3},
+        options=FitOptions(values=[1, 2, 3], keep_rows=7),
     )
     path = skldl.save(made.model, tmp_path / "m.skldl", description=made.description)
     card = model_card(inspect(path), name="m")
@@ -67,7 +72,13 @@ def test_code_floor_and_control_characters_are_written_for_readers(faces, tmp_pa
     votes = faces.drop(columns=["person"])
     names = [name for name in votes if name.startswith("emo_")]
     counts = votes.assign(**{name: (votes[name] * 10).round() + 1 for name in names}).rename(columns={"age": "a\x1bge"})
-    made = fit_table(counts, "emo_*", kind="counts", model="sa-bfgs", settings={"alpha": 0.01}, intervals=True)
+    made = fit_table(
+        counts,
+        Columns("emo_*", kind="counts"),
+        model="sa-bfgs",
+        settings={"alpha": 0.01},
+        options=FitOptions(intervals=True),
+    )
     path = skldl.save(made.model, tmp_path / "m.skldl", description=made.description)
     card = model_card(inspect(path), name="m")
     assert "`SABFGS(alpha=0.01, fit_intercept=True)`" in card  # no escapes inside a code span

@@ -7,6 +7,7 @@ from sklearn.pipeline import Pipeline
 
 import skldl
 from skldl.cli._app import run
+from skldl.data import Columns
 from skldl.exceptions import DataError
 from skldl.export import _onnx, to_onnx
 from skldl.export._estimators import _not_above
@@ -128,7 +129,7 @@ def test_the_command(faces_model, tmp_path, capsys):
 
 
 def test_the_command_refuses_with_the_name_of_the_part(faces, tmp_path, capsys):
-    made = fit_table(faces, "emo_*", model="aa-knn", settings={"n_neighbors": 3}, drop=["person"])
+    made = fit_table(faces, Columns("emo_*", drop=["person"]), model="aa-knn", settings={"n_neighbors": 3})
     path = skldl.save(made.model, tmp_path / "near.skldl", description=made.description)
     assert run(["export", str(path), "--onnx", str(tmp_path / "near.onnx")]) == 2
     printed = capsys.readouterr().err

@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from skldl.cli._app import run
+from skldl.data import Columns
 from skldl.serve import Limits
 from skldl.serve._errors import RequestError
+from skldl.tabular import FitOptions
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 PARQUET = "application/vnd.apache.parquet"
@@ -335,7 +337,13 @@ def test_explanations_of_models_without_weights(make_client, faces, tmp_path):
 
     paths = {}
     for name, settings in (("aa-knn", {"n_neighbors": 5}), ("random-forest", {"n_estimators": 10, "kind": "extra"})):
-        made = fit_table(faces, "emo_*", model=name, settings=settings, drop=["person"], folds=2, keep_rows=30)
+        made = fit_table(
+            faces,
+            Columns("emo_*", drop=["person"]),
+            model=name,
+            settings=settings,
+            options=FitOptions(folds=2, keep_rows=30),
+        )
         paths[name] = skldl.save(made.model, tmp_path / f"{name}.skldl", description=made.description)
     client = make_client(paths=paths)
     row = {"age": 62.0, "town": "Ulm", "smoker": "yes"}

@@ -5,7 +5,8 @@ import time
 import pytest
 
 import skldl
-from skldl.tabular import fit_table
+from skldl.data import Columns
+from skldl.tabular import FitOptions, fit_table
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
@@ -32,13 +33,10 @@ def page(faces, faces_model, tmp_path_factory):
     table = faces.assign(note=["a good day", "rain, rain <b>again</b>"] * 60, when=["2024-05-31", "2023-01-02"] * 60)
     fitted = fit_table(
         table,
-        "emo_*",
+        Columns("emo_*", drop=["person"], text=["note"]),
         model="sa-bfgs",
         settings={"alpha": 0.01},
-        drop=["person"],
-        text=["note"],
-        keep_rows=50,
-        intervals=True,
+        options=FitOptions(intervals=True, keep_rows=50),
     )
     path = skldl.save(fitted.model, tmp_path_factory.mktemp("page") / "mixed.skldl", description=fitted.description)
     service = Service({"mixed": path, "faces": faces_model})

@@ -14,9 +14,9 @@ from skldl.data import TableFile
 from skldl.data._column_kinds import ColumnKind, kind_of
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
-from skldl.tabular._chunk_cache import ChunkCache
 from skldl.tabular._encoder_fit import EncoderFit
 from skldl.tabular._row_sample import RowSample, drawn, row_keys
+from skldl.tabular._table_chunks import ChunkCache
 
 
 def mixed_table(n_rows=3000, seed=0):

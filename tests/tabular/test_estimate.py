@@ -10,16 +10,15 @@ import pytest
 from scipy.special import softmax
 
 import skldl
-from skldl.data import from_table
+from skldl.data import Columns, from_table
 from skldl.ensemble._auto import RECIPES, Recipe
 from skldl.ensemble._members import Member
 from skldl.exceptions import TableError
 from skldl.metrics import kullback_leibler, skill_ratio
 from skldl.selection import BASELINE, Candidate, assign_folds, hold_out
 from skldl.selection._estimate import estimate_from_losses
-from skldl.tabular import TableEncoder, _auto, choose_model, fit_table
-from skldl.tabular._choice import Trial, best_first, labels_of_one_fold
-from skldl.tabular._choice_words import doubts_on_skill
+from skldl.tabular import FitOptions, TableEncoder, _auto, choose_model, fit_table
+from skldl.tabular._choice import Trial, best_first, doubts_on_skill, labels_of_one_fold
 from skldl.tabular._uncertain_fit import CALIBRATION_SHARE
 
 
@@ -31,7 +30,9 @@ class Flat(skldl.MeanDistribution):
 
 
 @pytest.mark.parametrize("degrees", [(0.3, 0.7), (0.1, 0.2, 0.7)])
-@pytest.mark.parametrize("options", [{}, {"preset": "fast"}, {"model": "forest"}, {"model": "sa-bfgs"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"options": FitOptions(preset="fast")}, {"model": "forest"}, {"model": "sa-bfgs"}]
+)
 def test_labels_that_never_vary_leave_nothing_to_gain(degrees, options):
     """Neither the model nor the mean has a loss but for rounding: the skill was 100 % or −∞ by chance."""
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(45, 3)), columns=list("abc"))
@@ -98,12 +99,12 @@ def test_the_nested_estimate_is_that_of_a_plain_loop(monkeypatch):
     quick = {name: RECIPES[name] for name in ("linear", "neighbours")}
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", quick)
     table = sums_and_products(60).assign(person=np.repeat(np.arange(20), 3), w=np.linspace(0.5, 2, 60))
-    estimate = fit_table(table, "l_*", groups="person", weight="w", random_state=3).choice.estimate
+    estimate = fit_table(table, Columns("l_*", weight="w", groups="person"), random_state=3).choice.estimate
     fold_of = assign_folds(60, 5, random_state=3, groups=table["person"].to_numpy())
     monkeypatch.setattr(_auto, "NESTED_ROWS", 0)
     for fold in range(5):
         part, own = table[fold_of != fold].reset_index(drop=True), table[fold_of == fold]
-        model = fit_table(part, "l_*", groups="person", weight="w", random_state=3).model
+        model = fit_table(part, Columns("l_*", weight="w", groups="person"), random_state=3).model
         D = own[["l_x", "l_y", "l_z"]].to_numpy()
         rows = fold_of == fold
         np.testing.assert_allclose(estimate.losses[rows], kullback_leibler.rowwise(D, model.predict(own)), rtol=1e-6)
@@ -117,10 +118,10 @@ def test_what_is_too_little_or_too_slow_for_a_nested_estimate(monkeypatch):
     quick = {name: RECIPES[name] for name in ("linear", "neighbours")}
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", quick)
     for n_groups, n_folds in ((2, None), (3, 3), (9, 5)):
-        choice = fit_table(noise().assign(who=np.arange(40) % n_groups), "l_*", groups="who").choice
+        choice = fit_table(noise().assign(who=np.arange(40) % n_groups), Columns("l_*", groups="who")).choice
         assert (choice.nested, choice.n_folds if choice.nested else None) == (n_folds is not None, n_folds)
-    assert not fit_table(noise(), "l_*", budget=1e-6).choice.nested
-    assert fit_table(noise(), "l_*", budget="1h").choice.nested
+    assert not fit_table(noise(), "l_*", options=FitOptions(budget=1e-6)).choice.nested
+    assert fit_table(noise(), "l_*", options=FitOptions(budget="1h")).choice.nested
 
 
 class Screen:
@@ -177,13 +178,13 @@ def test_where_every_fold_chooses_the_mean_the_skill_is_exactly_zero(monkeypatch
     assert fitted.description["score"]["nested"] is True
 
 
-@pytest.mark.parametrize("options", [{}, {"preset": "fast"}, {"intervals": True}])
+@pytest.mark.parametrize("options", [FitOptions(), FitOptions(preset="fast"), FitOptions(intervals=True)])
 def test_a_mean_that_was_kept_is_judged_as_the_mean(monkeypatch, options):
     """It was said to have the skill of the choice, which took other models from other rows."""
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
     found = False
     for seed in range(6):
-        fitted = fit_table(noise(seed=seed), "l_*", random_state=seed, **options)
+        fitted = fit_table(noise(seed=seed), "l_*", random_state=seed, options=options)
         if not fitted.choice.best.candidate.is_baseline or fitted.choice.of_choosing is None:
             continue
         found = True
@@ -225,7 +226,10 @@ def test_a_label_of_a_single_row_gives_no_skill(monkeypatch):
     assert any(line.startswith("The label 'l_z' occurs in the rows of one fold only") for line in quick.warnings)
 
 
-@pytest.mark.parametrize("options", [{}, {"model": "sa-bfgs"}, {"model": "sa-bfgs", "intervals": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"model": "sa-bfgs"}, {"model": "sa-bfgs", "options": FitOptions(intervals=True)}],
+)
 def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, options):
     """A word among numbers, a date that alone says which part is the month, text that is empty elsewhere."""
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
@@ -233,7 +237,7 @@ def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, op
     table = noise(60).assign(remark=None, day="03/04/2024", answer="yes", prose="")
     table.loc[[row - 1, row + 1], "remark"] = ["3", "8"]
     table.loc[row, ["remark", "day", "answer", "prose"]] = ["ill", "03/25/2024", "7", "a long and sunny day"]
-    fitted = fit_table(table, "l_*", text=["prose"], **options)
+    fitted = fit_table(table, Columns("l_*", text=["prose"]), **options)
     kinds = {"remark": "category", "day": "date", "answer": "category", "prose": "text"}
     assert {name: fitted.description["features"][name] for name in kinds} == kinds
     assert fitted.choice.nested is not bool(options)
@@ -251,7 +255,7 @@ def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, op
 def test_a_text_column_without_text_is_refused(cells, ngrams, message):
     table = noise(60).assign(prose=(cells * 60)[:60])
     with pytest.raises(TableError, match=message):
-        fit_table(table, "l_*", text=["prose"], text_ngrams=ngrams, model="sa-bfgs")
+        fit_table(table, Columns("l_*", text=["prose"], text_ngrams=ngrams), model="sa-bfgs")
 
 
 def test_labels_of_one_fold_are_those_that_a_model_has_not_seen():
@@ -276,7 +280,7 @@ def test_rows_without_weight_are_left_out_of_a_dataset(monkeypatch):
     weight = np.r_[np.zeros(5), np.ones(40)]
     fitted = fit_table(from_table(table, "l_*").changed(sample_weight=weight), "l_*")
     assert fitted.description["rows"] == 40
-    other = fit_table(table.assign(w=weight), "l_*", weight="w")
+    other = fit_table(table.assign(w=weight), Columns("l_*", weight="w"))
     np.testing.assert_allclose(fitted.model.predict(table), other.model.predict(table), atol=1e-12)
 
 
@@ -289,7 +293,7 @@ def test_a_fold_that_cannot_be_fitted_costs_the_nested_estimate_alone(monkeypatc
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
     table = noise(60)[["l_w", "l_x", "l_y", "l_z"]].assign(prose="")
     table.loc[31, "prose"] = "a long and sunny day"
-    fitted = fit_table(table, "l_*", text=["prose"])
+    fitted = fit_table(table, Columns("l_*", text=["prose"]))
     assert "Nothing is left to learn from: in these rows the text columns 'prose' hold no text" in fitted.warnings[0]
     assert not fitted.choice.nested
     assert np.isfinite(fitted.choice.skill[0])
@@ -324,12 +328,12 @@ def test_of_the_mean_alone_it_is_not_said_that_nothing_is_better():
 
 
 @pytest.mark.parametrize("n", [60, 310])
-@pytest.mark.parametrize("options", [{}, {"preset": "fast"}, {"budget": "1h"}])
+@pytest.mark.parametrize("options", [FitOptions(), FitOptions(preset="fast"), FitOptions(budget="1h")])
 @pytest.mark.parametrize("row", [(0.0, 0.0, 1.0), (0.2, 0.3, 0.5)])
 def test_rows_that_are_all_alike_leave_no_skill(n, options, row):
     """The floor of the mean distribution counted as a loss, of which models removed everything."""
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 3)), columns=list("abc"))
-    fitted = fit_table(table.assign(l_a=row[0], l_b=row[1], l_c=row[2]), "l_*", **options)
+    fitted = fit_table(table.assign(l_a=row[0], l_b=row[1], l_c=row[2]), "l_*", options=options)
     assert fitted.choice.best.candidate.is_baseline
     assert fitted.choice.skill == (0, 0, 0)
     assert (fitted.choice.estimate.loss, fitted.choice.estimate.reference_loss) == (0, 0)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import skldl
+from skldl.data import Columns
 from skldl.exceptions import LengthMismatchError, TableError
 from skldl.metrics import kullback_leibler
 from skldl.tabular import column_effects, explain_row, feature_weights, fit_table
@@ -14,7 +15,7 @@ LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 
 
 def fitted(faces, model, **options):
-    return fit_table(faces.assign(noise="u"), "emo_*", drop=["person"], model=model, **options).model
+    return fit_table(faces.assign(noise="u"), Columns("emo_*", drop=["person"]), model=model, **options).model
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def test_weights_are_centred_and_in_order(linear, table):
     assert set(weights.index) == set(linear[0].get_feature_names_out())
     largest = weights.abs().max(axis=1).to_numpy()
     assert np.all(np.diff(largest) <= 0)
-    assert feature_weights(fit_table(table, "emo_*", drop=["person"], model="mean").model) is None
+    assert feature_weights(fit_table(table, Columns("emo_*", drop=["person"]), model="mean").model) is None
     plain = skldl.SABFGS().fit(np.eye(3), np.full((3, 2), 0.5))
     assert set(feature_weights(plain).index) == {"0", "1", "2"}
 
@@ -79,7 +80,7 @@ def test_contributions_add_up_to_the_log_degrees(linear, table):
 
 def test_contributions_of_sparse_features():
     words = pd.DataFrame({"word": ["good", "bad", "nice", "awful"] * 5, "a": [0.9, 0.1] * 10})
-    model = fit_table(words.assign(b=1 - words["a"]), ["a", "b"], text=["word"], model="sabfgs").model
+    model = fit_table(words.assign(b=1 - words["a"]), Columns(["a", "b"], text=["word"]), model="sabfgs").model
     explanation = explain_row(model, words, 0)
     assert all(name.startswith(("word~", "(")) for name in explanation.table.index)
     scores = explanation.table.sum()
@@ -136,7 +137,7 @@ def test_typical_values(column, kind, typical):
 def test_the_typical_value_of_a_code_is_the_most_frequent_one(faces):
     """The median of postcodes is none of them."""
     coded = faces.assign(code=faces["town"].map({"Ulm": 89073, "Bonn": 53111, "Kiel": 24103})).drop(columns="town")
-    model = fit_table(coded, "emo_*", drop=["person"], model="pt-bayes", categories=["code"]).model
+    model = fit_table(coded, Columns("emo_*", drop=["person"], categories=["code"]), model="pt-bayes").model
     changed = coded.iloc[[5]].assign(code=coded["code"].mode()[0])
     expected = model.predict(coded.iloc[[5]])[0] - model.predict(changed)[0]
     np.testing.assert_allclose(explain_row(model, coded, 5).table.loc["code"], expected)
@@ -144,7 +145,7 @@ def test_the_typical_value_of_a_code_is_the_most_frequent_one(faces):
 
 def test_a_column_may_be_called_self(faces):
     renamed = faces.rename(columns={"age": "self"})
-    model = fit_table(renamed, "emo_*", drop=["person"], model="pt-bayes").model
+    model = fit_table(renamed, Columns("emo_*", drop=["person"]), model="pt-bayes").model
     assert "self" in column_effects(model, renamed, n_repeats=1).columns
     assert "self" in explain_row(model, renamed, 0).table.index
 

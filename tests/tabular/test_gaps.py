@@ -8,13 +8,13 @@ from scipy import io
 from skldl import SABFGSCV
 from skldl.cli import main
 from skldl.cli._app import run
-from skldl.data import from_table, load_dataset, make_missing
+from skldl.data import Columns, from_table, load_dataset, make_missing
 from skldl.exceptions import DataError, NonFiniteError, RowSumError
 from skldl.experiments import Candidate, DatasetSpec, Study, run_study
 from skldl.experiments.loading import load_datasets
 from skldl.metrics import kullback_leibler
 from skldl.persistence import load
-from skldl.tabular import column_effects, fit_table
+from skldl.tabular import FitOptions, column_effects, fit_table
 from skldl.testing import make_distributions
 
 LABELS = ["label_w", "label_x", "label_y", "label_z"]
@@ -46,7 +46,7 @@ def test_empty_label_cells_are_gaps_of_the_dataset(table):
 def test_empty_cells_of_counts_stay_errors(table):
     counts = table.assign(**{name: table[name] * 10 for name in LABELS})
     with pytest.raises(NonFiniteError, match="a label, is empty"):
-        from_table(counts, "label_*", kind="counts")
+        from_table(counts, Columns("label_*", kind="counts"))
     with pytest.raises(RowSumError, match="of the labels sum to"):
         from_table(counts, "label_*")
 
@@ -66,7 +66,7 @@ def test_models_that_need_every_degree_say_so(table):
         fit_table(table, "label_*", model="aa-knn")
     for option in ({"preset": "best"}, {"budget": "10s"}):
         with pytest.raises(DataError, match=r"preset='best' need every degree\. Leave out preset= and budget="):
-            fit_table(table, "label_*", **option)
+            fit_table(table, "label_*", options=FitOptions(**option))
 
 
 def test_the_reading_can_be_said(table):
@@ -167,7 +167,7 @@ def test_rows_without_a_ratio_take_no_part_in_the_skill_of_fit(ratios):
 
 def test_intervals_need_every_degree_and_say_what_to_do(table):
     with pytest.raises(DataError, match=r"intervals are calibrated on rows.*Leave out intervals="):
-        fit_table(table, "label_*", intervals=True)
+        fit_table(table, "label_*", options=FitOptions(intervals=True))
 
 
 def test_groups_of_an_array_file_keep_the_notes(rows, tmp_path):

@@ -6,9 +6,9 @@ import pytest
 from scipy.special import softmax
 
 import skldl
-from skldl.data import from_table
+from skldl.data import Columns, from_table
 from skldl.exceptions import DataError
-from skldl.tabular import fit_table, predict_table
+from skldl.tabular import FitOptions, fit_table, predict_table
 from skldl.tabular._interval_columns import few_rows_note, interval_columns, intervals_of, with_intervals
 from skldl.tabular._uncertain_fit import add_uncertainty, keep_calibration_rows
 from skldl.uncertainty._intervals import Intervals
@@ -25,7 +25,7 @@ def votes(seed, n_rows, n_votes=20, slope=1.0):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit_table(votes(0, 800), "v*", kind="counts", model="sa-bfgs", intervals=True)
+    return fit_table(votes(0, 800), Columns("v*", kind="counts"), model="sa-bfgs", options=FitOptions(intervals=True))
 
 
 def test_the_message_names_the_floor_and_the_share_explained(fitted):
@@ -34,7 +34,7 @@ def test_the_message_names_the_floor_and_the_share_explained(fitted):
     assert 0 < score["noise_floor_error"] < 0.01
     assert 0.95 < score["explained"] <= 1.02  # the model is the true one
     assert any(line.startswith("Noise floor 0.0") and "20 votes a row" in line for line in fitted.why)
-    nothing = fit_table(votes(0, 300, slope=0.0), "v*", kind="counts", model="mean")
+    nothing = fit_table(votes(0, 300, slope=0.0), Columns("v*", kind="counts"), model="mean")
     assert nothing.description["score"]["explained"] is None or nothing.description["score"]["explained"] < 0.2
     shares = votes(0, 100)
     shares[["v0", "v1", "v2"]] /= 20
@@ -90,7 +90,7 @@ def test_names_that_are_taken_get_an_underscore_and_none_is_lost():
 def test_only_votes_tell_of_a_true_distribution():
     shares = votes(0, 60)
     shares[["v0", "v1", "v2"]] /= 20
-    model = fit_table(shares, "v*", model="mean", intervals=True).model
+    model = fit_table(shares, "v*", model="mean", options=FitOptions(intervals=True)).model
     intervals_of(model, 0.9)
     with pytest.raises(DataError, match="kind='counts' or kind='votes'"):
         intervals_of(model, 0.9, "true")
@@ -111,7 +111,9 @@ def test_model_files_keep_the_calibration(fitted, tmp_path):
 
 def test_groups_are_kept_whole():
     frame = votes(0, 300).assign(person=np.repeat(np.arange(30), 10))
-    fitted = fit_table(frame, "v*", kind="counts", model="mean", groups="person", intervals=True)
+    fitted = fit_table(
+        frame, Columns("v*", kind="counts", groups="person"), model="mean", options=FitOptions(intervals=True)
+    )
     assert fitted.description["intervals"] % 10 == 0
     assert len(np.unique(fitted.model.intervals_.groups_)) == fitted.description["intervals"] // 10
     assert few_rows_note(fitted.model.intervals_, 0.9)[0].startswith("80 calibration rows in groups are too few")
@@ -123,7 +125,7 @@ def test_degrees_that_were_not_observed_cannot_calibrate():
     shares[["v0", "v1", "v2"]] /= 20
     shares.loc[::5, ["v0", "v1"]] = np.nan
     with pytest.raises(DataError, match=r"every degree was observed.* skldl\.incomplete\.complete"):
-        fit_table(shares, "v*", model="sa-bfgs-cv", intervals=True)
+        fit_table(shares, "v*", model="sa-bfgs-cv", options=FitOptions(intervals=True))
     without = fit_table(shares, "v*", model="sa-bfgs-cv", settings={"missing": "degrees"})
     assert not hasattr(without.model, "intervals_")
 
@@ -145,7 +147,7 @@ def test_names_that_are_taken_and_tables_without_rows(fitted):
 
 
 def test_a_model_without_calibration_rows_gets_one_clear_error():
-    model = fit_table(votes(0, 40), "v*", kind="counts", model="mean").model
+    model = fit_table(votes(0, 40), Columns("v*", kind="counts"), model="mean").model
     with pytest.raises(DataError, match=r"skldl fit --intervals"):
         intervals_of(model, 0.9)
     with pytest.raises(DataError, match="between 0 and 1"):
@@ -154,7 +156,7 @@ def test_a_model_without_calibration_rows_gets_one_clear_error():
 
 def test_training_rows_may_be_encoded_already(fitted):
     new = votes(3, 100)
-    dataset = from_table(new, "v*", kind="counts")
+    dataset = from_table(new, Columns("v*", kind="counts"))
     encoded = dataset.changed(X=fitted.model[0].transform(dataset.X))
     kept = []
     for rows in (dataset, encoded):

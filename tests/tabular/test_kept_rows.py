@@ -8,17 +8,18 @@ from sklearn.pipeline import make_pipeline
 
 import skldl
 from skldl.cli._app import run
+from skldl.data import Columns
 from skldl.exceptions import DataError
 from skldl.names import algorithm_titles, find_candidate
-from skldl.tabular import fit_table
-from skldl.tabular._kept_rows import rows_in
+from skldl.tabular import FitOptions, fit_table
+from skldl.tabular._description import rows_in
 from skldl.testing import make_distributions
 
-FIXED = {"model": "sa-bfgs", "settings": {"alpha": 0.01}, "drop": ["person"]}
+FIXED = {"columns": Columns("emo_*", drop=["person"]), "model": "sa-bfgs", "settings": {"alpha": 0.01}}
 
 
 def test_typical_values_are_medians_and_modes(faces):
-    made = fit_table(faces, "emo_*", **FIXED)
+    made = fit_table(faces, **FIXED)
     assert made.description["typical"] == {
         "age": float(faces["age"].median()),
         "town": faces["town"].mode()[0],
@@ -29,7 +30,7 @@ def test_typical_values_are_medians_and_modes(faces):
 
 
 def test_rows_are_kept_as_they_were(faces):
-    made = fit_table(faces, "emo_*", keep_rows=10, **FIXED)
+    made = fit_table(faces, options=FitOptions(keep_rows=10), **FIXED)
     kept = json.loads(json.dumps(made.description["kept_rows"]))
     assert len(kept["rows"]) == 10
     for position, row in zip(kept["positions"], kept["rows"], strict=True):
@@ -38,10 +39,10 @@ def test_rows_are_kept_as_they_were(faces):
         assert (age is None) == np.isnan(there["age"])
         assert (town, smoker) == (there["town"], there["smoker"])
         np.testing.assert_allclose(degrees, there[["emo_joy", "emo_anger", "emo_fear"]].astype(float))
-    everything = fit_table(faces, "emo_*", keep_rows=1000, **FIXED)
+    everything = fit_table(faces, options=FitOptions(keep_rows=1000), **FIXED)
     assert len(everything.description["kept_rows"]["rows"]) == len(faces)
     with pytest.raises(DataError, match="keep_rows=0"):
-        fit_table(faces, "emo_*", keep_rows=0, **FIXED)
+        fit_table(faces, options=FitOptions(keep_rows=0), **FIXED)
 
 
 def test_estimators_that_hold_rows_are_found():

@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 
 import skldl
+from skldl.data import Columns
 from skldl.exceptions import TableError
 from skldl.tabular import fit_table, predict_table
 
 
 @pytest.fixture(scope="module")
 def model(faces):
-    return fit_table(faces, "emo_*", drop=["person"], model="sa-bfgs", settings={"alpha": 0.01}).model
+    return fit_table(faces, Columns("emo_*", drop=["person"]), model="sa-bfgs", settings={"alpha": 0.01}).model
 
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]

@@ -8,14 +8,14 @@ import pytest
 
 import skldl
 from skldl import AutoLDL
-from skldl.data import from_table
+from skldl.data import Columns, from_table
 from skldl.ensemble._auto import RECIPES
 from skldl.exceptions import DataError, StudyError, TableError, UnknownNameError
 from skldl.metrics import kullback_leibler
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate, assign_folds, pairs_of
 from skldl.selection._fitting import with_encoder
-from skldl.tabular import AUTO, TableEncoder, _auto, _training, choose_model, fit_table
+from skldl.tabular import AUTO, FitOptions, TableEncoder, _auto, _fit, choose_model, fit_table
 from skldl.tabular._choice import _sample
 from skldl.tabular._models import candidates_for, limited_to, with_settings
 
@@ -24,7 +24,7 @@ QUICK = [BASELINE, find_candidate("sa-bfgs")]
 
 @pytest.fixture(scope="module")
 def dataset(faces):
-    return from_table(faces, "emo_*", groups="person")
+    return from_table(faces, Columns("emo_*", groups="person"))
 
 
 def test_settings_are_python_values():
@@ -62,7 +62,7 @@ class Flat(skldl.MeanDistribution):
 
 def test_dense_features_where_a_model_needs_them(faces):
     table = faces.assign(town=[f"t{row % 40}" for row in range(len(faces))])
-    dataset = from_table(table, "emo_*", drop=["person"])
+    dataset = from_table(table, Columns("emo_*", drop=["person"]))
     assert with_encoder(Flat(), TableEncoder()).fit(dataset.X, dataset.D).predict(dataset.X).shape == (120, 3)
     choice = choose_model(dataset, [Candidate("Flat", Flat())], TableEncoder())
     assert choice.skill[0] < 0
@@ -143,10 +143,10 @@ def test_the_penalty_is_searched_between_the_values_of_the_grid():
 
 def test_weights_count_in_the_choice(faces):
     table = faces.drop(columns="person").assign(w=np.arange(120) % 3 + 1.0)
-    weighted = choose_model(from_table(table, "emo_*", weight="w"), QUICK, TableEncoder())
-    plain = choose_model(from_table(table, "emo_*", drop=["w"]), QUICK, TableEncoder())
+    weighted = choose_model(from_table(table, Columns("emo_*", weight="w")), QUICK, TableEncoder())
+    plain = choose_model(from_table(table, Columns("emo_*", drop=["w"])), QUICK, TableEncoder())
     assert weighted.estimate.reference_loss != pytest.approx(plain.estimate.reference_loss, rel=1e-6)
-    forest = choose_model(from_table(table, "emo_*", weight="w"), [AUTO[3]], TableEncoder(), folds=2)
+    forest = choose_model(from_table(table, Columns("emo_*", weight="w")), [AUTO[3]], TableEncoder(), folds=2)
     assert forest.skill[0] > 0
 
 
@@ -158,7 +158,7 @@ def test_a_large_table_is_represented_by_some_rows_and_says_so(dataset, faces):
     assert 60 <= choice.n_rows <= 63
     no_groups = from_table(pd.DataFrame({"x": range(30), "a": 0.5, "b": 0.5}), ["a", "b"])
     assert len(_sample(no_groups, 10, seed=0)) == 10
-    fitted = fit_table(faces, "emo_*", drop=["person"], model="sa-bfgs", selection_rows=60)
+    fitted = fit_table(faces, Columns("emo_*", drop=["person"]), model="sa-bfgs", options=FitOptions(selection_rows=60))
     assert fitted.description["score"]["rows"] == 60
     assert any("chosen on 60 of 120 rows" in line and "selection_rows=" in line for line in fitted.warnings)
 
@@ -169,7 +169,7 @@ def test_nothing_beats_the_mean_where_there_is_nothing_to_learn():
     pool = fit_table(table.assign(b=1 - table["a"]), ["a", "b"])
     assert not pool.choice.beats_mean
     assert any("mean distribution" in line for line in pool.warnings)
-    fitted = fit_table(table.assign(b=1 - table["a"]), ["a", "b"], preset="fast")
+    fitted = fit_table(table.assign(b=1 - table["a"]), ["a", "b"], options=FitOptions(preset="fast"))
     assert fitted.choice.best.candidate.name == "Mean"
     assert any("No model is better than predicting the mean" in line for line in fitted.warnings)
     assert fitted.description["score"]["skill"] <= 0
@@ -196,7 +196,8 @@ def test_a_candidate_that_fails_is_told_and_left_out(dataset, faces):
 class Greedy(skldl.MeanDistribution):
     """Wants more memory than there is for one of its settings."""
 
-    def __init__(self, size=1):
+    def __init__(self, missing="auto", size=1):
+        super().__init__(missing)
         self.size = size
 
     def _fit(self, X, D, sample_weight):
@@ -211,10 +212,10 @@ def test_lack_of_memory_ends_the_choice(dataset):
 
 
 def test_some_settings_that_fail_are_told(faces):
-    fitted = fit_table(faces, "emo_*", drop=["person"], model="mean")
+    fitted = fit_table(faces, Columns("emo_*", drop=["person"]), model="mean")
     assert fitted.description["failures"] == []
     choice = choose_model(
-        from_table(faces, "emo_*", drop=["person"]),
+        from_table(faces, Columns("emo_*", drop=["person"])),
         [Candidate("kNN", "skldl:AAKNN", grid={"n_neighbors": (5, 5000)}, path="n_neighbors")],
         TableEncoder(),
     )
@@ -224,7 +225,10 @@ def test_some_settings_that_fail_are_told(faces):
 def test_fast_choice_says_why(faces):
     steps = []
     fitted = fit_table(
-        faces.drop(columns="person"), "emo_*", preset="fast", source="faces.csv", on_progress=steps.append
+        faces.drop(columns="person"),
+        "emo_*",
+        on_progress=steps.append,
+        options=FitOptions(preset="fast"),
     )
     assert {trial.candidate.name for trial in fitted.choice.candidates} == {"Mean", "SA-BFGS", "AA-kNN", "Forest"}
     best = fitted.choice.best.candidate.name
@@ -289,25 +293,25 @@ def test_the_pool_holds_groups_out_together():
     table = sums_and_products(80)
     copies = pd.concat([table] * 4, ignore_index=True).assign(person=list(range(80)) * 4)
     apart = fit_table(copies.drop(columns="person"), "l_*")
-    together = fit_table(copies, "l_*", groups="person")
+    together = fit_table(copies, Columns("l_*", groups="person"))
     assert together.choice.estimate.loss > 2 * apart.choice.estimate.loss
     assert "groups held out together" in together.why[0]
 
 
 def test_presets_and_budgets(faces, monkeypatch):
     with pytest.raises(DataError, match="preset='quick'"):
-        fit_table(faces, "emo_*", preset="quick")
+        fit_table(faces, "emo_*", options=FitOptions(preset="quick"))
     with pytest.raises(DataError, match="belong to model='auto'"):
-        fit_table(faces, "emo_*", model="mean", preset="best")
+        fit_table(faces, "emo_*", model="mean", options=FitOptions(preset="best"))
     with pytest.raises(DataError, match="budget= belongs"):
-        fit_table(faces, "emo_*", preset="fast", budget="10s")
+        fit_table(faces, "emo_*", options=FitOptions(preset="fast", budget="10s"))
     for option in ({"folds": 3}, {"selection_rows": 50}):
         with pytest.raises(DataError, match="has no part in preset='best'"):
-            fit_table(faces, "emo_*", **option)
-    hurried = fit_table(faces.drop(columns="person"), "emo_*", budget=0.001)
+            fit_table(faces, "emo_*", options=FitOptions(**option))
+    hurried = fit_table(faces.drop(columns="person"), "emo_*", options=FitOptions(budget=0.001))
     assert any(line.startswith("Left out: kernel (dropped") for line in hurried.why)
     assert hurried.choice.best.candidate.name == "linear"
-    monkeypatch.setattr(_training, "MOST_ROWS", 10)
+    monkeypatch.setattr(_fit, "MOST_ROWS", 10)
     assert fit_table(faces.drop(columns="person"), "emo_*").choice.candidates[0].candidate.name in {
         "SA-BFGS",
         "AA-kNN",
@@ -318,24 +322,25 @@ def test_presets_and_budgets(faces, monkeypatch):
 def test_ordered_labels_have_values():
     table = pd.DataFrame({"x": range(20), "1": [0.25, 0.75] * 10, "2": [0.75, 0.25] * 10})
     assert fit_table(table, ["1", "2"], model="mean").description["values"] == [1.0, 2.0]
-    assert fit_table(table, ["1", "2"], model="mean", values=[-1, 1]).description["values"] == [-1.0, 1.0]
+    given = fit_table(table, ["1", "2"], model="mean", options=FitOptions(values=[-1, 1]))
+    assert given.description["values"] == [-1.0, 1.0]
 
 
 def test_an_estimator_of_your_own(faces):
-    fitted = fit_table(faces, "emo_*", drop=["person"], model="skldl.maxent:SABFGS", settings={"alpha": 0.1})
+    fitted = fit_table(faces, Columns("emo_*", drop=["person"]), model="skldl.maxent:SABFGS", settings={"alpha": 0.1})
     assert fitted.choice.candidates[0].setting == {}
     assert fitted.description["estimator"] == "SABFGS(alpha=0.1)"
     with pytest.raises(StudyError, match="Ridge is no label distribution learner"):
-        fit_table(faces, "emo_*", drop=["person"], model="sklearn.linear_model:Ridge")
+        fit_table(faces, Columns("emo_*", drop=["person"]), model="sklearn.linear_model:Ridge")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folds": 1}, "folds=1: at least 2"),
+        ({"options": FitOptions(folds=1)}, "folds=1: at least 2"),
         ({"random_state": -1}, "random_state=-1 must be 0 or more"),
         ({"settings": {"alpha": 1}}, "parameters belong to a model"),
-        ({"selection_rows": 1}, "selection_rows=1: at least 2 rows"),
+        ({"options": FitOptions(selection_rows=1)}, "selection_rows=1: at least 2 rows"),
     ],
 )
 def test_wrong_options(faces, options, message):
@@ -349,13 +354,13 @@ def test_the_smallest_tables():
     with pytest.raises(TableError, match="a single row"):
         fit_table(two.iloc[:1], ["a", "b"])
     with pytest.raises(TableError, match="a single group"):
-        fit_table(two.assign(g="one"), ["a", "b"], groups="g")
+        fit_table(two.assign(g="one"), Columns(["a", "b"], groups="g"))
 
 
 def test_the_forest_is_left_out_of_the_quick_choice_for_very_large_tables(monkeypatch):
     monkeypatch.setattr("skldl.tabular._models.FOREST_CELLS", 100)
     table = pd.DataFrame({"x": range(60), "z": 0.5}).assign(no=lambda t: 1 - t.x / 80, yes=lambda t: t.x / 80)
-    fitted = fit_table(table, ["no", "yes"], preset="fast")
+    fitted = fit_table(table, ["no", "yes"], options=FitOptions(preset="fast"))
     assert "Forest" not in {trial.candidate.name for trial in fitted.choice.candidates}
     assert any("Forest was not tried" in warning for warning in fitted.warnings)
     assert not any("Forest" in warning for warning in fit_table(table, ["no", "yes"], model="sa-bfgs").warnings)
@@ -371,13 +376,15 @@ def test_parameters_of_a_step_have_short_names():
     assert "__" not in str(caught.value)
 
 
-def test_the_table_goes_before_the_model_learns(faces, monkeypatch):
+def test_the_table_goes_before_the_model_learns(faces, monkeypatch, tmp_path):
     """A large one would be in memory twice, as columns and as features."""
+    faces.to_csv(tmp_path / "faces.csv", index=False)
+    columns = Columns("emo_*", drop=["person"])
     tables, alive = [], []
-    fit = skldl.MeanDistribution.fit
+    fit, read = skldl.MeanDistribution.fit, _fit.read_table
 
-    def made():
-        dataset = from_table(faces, "emo_*", drop=["person"])
+    def made(*arguments):
+        dataset = read(*arguments)
         tables.append(weakref.ref(dataset.X))
         return dataset
 
@@ -385,7 +392,9 @@ def test_the_table_goes_before_the_model_learns(faces, monkeypatch):
         alive.append(tables[0]() is not None)
         return fit(self, X, D, *arguments)
 
+    monkeypatch.setattr(_fit, "read_table", made)
     monkeypatch.setattr(skldl.MeanDistribution, "fit", watched)
-    fitted = fit_table(made, ["emo_joy", "emo_anger", "emo_fear"], drop=["person"], model="mean")
+    fitted = fit_table(tmp_path / "faces.csv", columns, model="mean")
     assert alive == [*[True] * (len(alive) - 1), False]
-    assert fitted.description == fit_table(faces, "emo_*", drop=["person"], model="mean").description
+    in_memory = fit_table(faces, columns, model="mean")
+    assert fitted.description | {"source": ""} == in_memory.description

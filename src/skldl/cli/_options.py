@@ -1,19 +1,17 @@
-"""Options that several commands share, and the one place where names of parameters become names of options."""
+"""Options that several commands share."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl.data import Dataset, TableFile, find_columns, from_table
-from skldl.data._formats import holds_arrays
-from skldl.data._tables import ArrayTable, TableFiles
-from skldl.exceptions import DataError, TableError
-from skldl.exceptions import Parameter as Named
+from skldl.data import Columns, TableFile
+from skldl.data._roles import open_file
+from skldl.data._tables import ArrayTable
+from skldl.exceptions import TableError
 from skldl.utils.spelling import split_list
 
 
@@ -28,14 +26,12 @@ Source = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_refuse_u
 Name = Annotated[str | None, Parameter(show_default=False)]
 Words = Annotated[list[str], Parameter(negative="", show_default=False)]
 Flag = Annotated[bool, Parameter(negative="")]
-TextNgrams = Literal["auto", "words", "characters"]
-Kind = Literal["distribution", "counts", "scores", "votes", "label"]
 
 
 @Parameter(name="*")
 @dataclass(kw_only=True)
 class Reading:
-    """How a CSV file is written, where this is not found out."""
+    """How a CSV file is written, where this is not to be detected."""
 
     encoding: Name = None
     """Encoding of a CSV file, such as shift_jis."""
@@ -44,120 +40,30 @@ class Reading:
     na: Annotated[list[str] | None, Parameter(negative="", show_default=False)] = None
     """Words that mean a missing value in columns of text, separated by commas; '' means none but empty cells."""
 
-    def open(self, source: str) -> TableFile | ArrayTable:
-        """Open a table, or the arrays of a .mat or .npz file as one."""
-        return self._arrays(source) if holds_arrays(source) else TableFile(source, **self.as_reading())
-
-    def _arrays(self, source: str, labels: str | None = None, also: Sequence[str] = ()) -> ArrayTable:
-        for name, value in self.as_reading().items():
-            if value is not None:
-                raise TableError(Named(name), f" is about CSV files, and {source} holds arrays.")
-        return ArrayTable(source, labels=labels, also=also)
-
-    def as_reading(self) -> dict[str, Any]:
+    def as_arguments(self) -> dict[str, Any]:
         """The arguments of `skldl.data.TableFile`."""
         missing = None if self.na is None else words(self.na)
         return {"encoding": self.encoding, "decimal": self.decimal, "na_values": missing}
 
+    def open(self, source: str) -> TableFile | ArrayTable:
+        """Open a table of features, or the arrays of a .mat or .npz file as one."""
+        return open_file(source, **self.as_arguments())
+
 
 @Parameter(name="*")
-@dataclass(kw_only=True)
-class Columns(Reading):
-    """Roles of the columns of a table. All others are features."""
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions(Columns):
+    """The roles of `Columns` as options, in which names are separated by commas."""
 
+    __doc__ = Columns.__doc__
     labels: Words = field(default_factory=list)
-    """The label columns: names, patterns such as 'emo_*', or what several names begin with, separated by commas; for a
-    .mat or .npz file the name of the array of labels, if it has no usual one."""
-    kind: Kind = "distribution"
-    """What the label columns hold: shares that sum to one (distribution), counts or scores for each label, answers of
-    annotators, one column for each (votes), or the one label of the row (label)."""
-    weight: Name = None
-    """Column with the weight of each row."""
-    groups: Name = None
-    """Column with the group of each row, such as the person: rows of one group are never split."""
     drop: Words = field(default_factory=list)
-    """Columns to leave out, names or patterns."""
     text: Words = field(default_factory=list)
-    """Columns with prose, to be cut into n-grams."""
     categories: Words = field(default_factory=list)
-    """Columns to take as categories though they hold numbers, such as a postcode."""
 
-    def open(self, source: str) -> TableFile | ArrayTable:
-        """Open a table with labels, or the arrays of a .mat or .npz file as one."""
-        labels = words(self.labels)
-        if holds_arrays(source):
-            if len(labels) > 1:
-                raise TableError(Named("labels", labels), f": {source} holds arrays. Name the one array of labels.")
-            also = [name for name in (self.weight, self.groups) if name is not None]
-            table = self._arrays(source, labels[0] if labels else None, also)
-            if not table.label_columns:
-                raise TableError(f"{source} holds no array of labels. Name it with ", Named("labels"), ".")
-            return table
-        self.need_labels()
-        return super().open(source)
-
-    def open_all(self, sources: Sequence[str]) -> TableFile | TableFiles | ArrayTable:
-        """Open a table with labels that consists of one file or several."""
-        if len(sources) == 1:
-            return self.open(sources[0])
-        for name in sources:
-            if name == "-" or holds_arrays(name):
-                raise TableError(f"Several tables are named, and {name} is no CSV or Parquet file. Name it alone.")
-        self.need_labels()
-        return TableFiles(sources, **self.as_reading())
-
-    def need_labels(self) -> None:
-        """Demand that the label columns are named."""
-        if not words(self.labels):
-            raise TableError(
-                Named("labels"),
-                " is missing: say which columns of the table are labels, such as ",
-                Named("labels", "emo_*"),
-                ".",
-            )
-
-    def labels_in(self, table: TableFile | TableFiles | ArrayTable) -> list[str]:
-        """The label columns of a table that was opened."""
-        if isinstance(table, ArrayTable):
-            return table.label_columns
-        return find_columns(words(self.labels), table.columns, "labels")
-
-    def dataset(
-        self, table: TableFile | TableFiles | ArrayTable, *, name: str = "", splits: str | None = None, **more: Any
-    ) -> Dataset:
-        """Read a table that was opened, and the file of its splits if there is one."""
-        roles = self.as_arguments() | {"labels": self.labels_in(table)}
-        dataset = from_table(table.read(), name=name or table.name, source=table.name, **roles, **more)
-        if splits is None:
-            return dataset
-        from skldl.experiments.loading import read_splits
-
-        return dataset.changed(splits=read_splits(splits, dataset))
-
-    def as_arguments(self) -> dict[str, Any]:
-        """The arguments of `skldl.data.from_table` and `skldl.tabular.fit_table`, lists cut at their commas."""
-        return {
-            "labels": words(self.labels),
-            "kind": self.kind,
-            "weight": self.weight,
-            "groups": self.groups,
-            "drop": words(self.drop),
-            "text": words(self.text),
-            "categories": words(self.categories),
-        }
-
-
-@contextmanager
-def placed_in(table: TableFile | TableFiles | ArrayTable) -> Iterator[None]:
-    """Where a table consists of several files, say in which one the row lies that an error names."""
-    try:
-        yield
-    except DataError as error:
-        if error.row is None or not isinstance(table, TableFiles):
-            raise
-        file, row = table.place_of(error.row)
-        place = f" (Row {error.row + 1} of the table is row {row + 1} of {file}.)"
-        raise type(error)(*error.parts, place, row=error.row) from error
+    def __post_init__(self) -> None:
+        for role in ("labels", "drop", "text", "categories"):
+            object.__setattr__(self, role, tuple(words(getattr(self, role))))
 
 
 def words(given: list[str] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """What an unfinished ``skldl fit --stream`` keeps beside its model, so that the same command goes on where it stopped.
 
 The folder ``MODEL.resume`` holds ``state.json`` (what the state belongs to), ``encoder.skldl``, one file for each pass
-of the fit (`skldl.chunks.FolderJournal`) and the encoded rows (`skldl.tabular._chunk_cache`). Nothing in it is code.
+of the fit (`skldl.chunks.FolderJournal`) and the encoded rows (`skldl.tabular._table_chunks`). Nothing in it is code.
 """
 
 import contextlib
@@ -10,11 +10,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import skldl
 from skldl.chunks import FolderJournal, Journal
-from skldl.exceptions import DatasetError, ModelFileError
+from skldl.cli._screen import note
+from skldl.exceptions import DataError, DatasetError, ModelFileError
 from skldl.persistence import read, save
 from skldl.tabular import TableEncoder
 from skldl.utils.files import whole_file
@@ -28,11 +29,11 @@ _ENCODER, _ABOUT, _LOCK = "encoder.skldl", "state.json", "lock"
 
 
 class ResumeFolder:
-    """The state of a fit in a folder beside the model.
+    """The state of a fit in a folder beside the model; use it in a ``with`` block around the fit.
 
     The fingerprint holds names, sizes and times of change of ``files``, and ``options``, everything else that the
     result depends on, in plain values. ``found`` is whether there was a state already, of the "same" fit or of an
-    "other" one.
+    "other" one. When the block ends with an error, what is worth keeping stays, so that the same command goes on there.
     """
 
     def __init__(self, out: Path, files: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -49,6 +50,25 @@ class ResumeFolder:
         if self.found == "other":
             self.clear()
         self.journal: Journal = _Journal(self.folder)
+
+    def __enter__(self) -> Self:
+        if self.found == "same":
+            note(f"Going on from {self.folder}, which holds {self.n_passes()} passes of this fit.")
+        elif self.found == "other":
+            note(f"{self.folder} held the state of another fit, of other files or options: it is begun anew.")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            return
+        if isinstance(error, ConnectionError):  # of a cluster
+            self.close()
+            raise DatasetError(f"{error} What was found so far is kept in {self.folder}.") from error
+        if not self.n_passes() and (isinstance(error, DataError) or not self.has_encoder()):
+            self.remove()  # nothing is worth keeping
+        elif isinstance(error, KeyboardInterrupt):
+            note(f"{self.n_passes()} passes are kept in {self.folder}: the same command goes on from there.")
+        self.close()
 
     def _locked(self) -> IO[bytes] | None:
         """Keep a second fit from writing to the same state; the system lifts the lock however this process ends."""

@@ -47,6 +47,8 @@ def spelled(parameter: Parameter) -> str:
         return str(parameter)
     if not parameter.has_value or parameter.value is True:  # a switch has no value on the command line
         return option
+    if parameter.value is False:
+        return f"--no-{option.removeprefix('--')}"
     if isinstance(parameter.value, Mapping):
         return " ".join(f"{option} {_quoted(f'{name}={value}')}" for name, value in parameter.value.items())
     if isinstance(parameter.value, list | tuple):

@@ -1,14 +1,14 @@
 """``skldl bench``: run a study, print its tables, and print the paths of all files."""
 
 import sys
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from skldl.cli._options import Columns, Flag, Name, TextNgrams, Words, words
+from skldl.cli._options import ColumnOptions, Flag, Name, Reading, Words, words
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.exceptions import Message, StudyError
@@ -26,10 +26,8 @@ app = App(name="bench")
 def bench(
     study: Name = None,
     *,
-    columns: Columns | None = None,
-    item: Name = None,
-    annotator: Name = None,
-    text_ngrams: TextNgrams = "auto",
+    columns: ColumnOptions | None = None,
+    reading: Reading | None = None,
     splits: Name = None,
     data: Path | None = None,
     datasets: Name = None,
@@ -67,13 +65,8 @@ def bench(
         enhancement-learning) or the path of a study file (.toml); docs/records.md describes its keys.
     columns
         Which column of the tables is what.
-    item
-        Of tables with one row for each vote (--kind votes; --labels names the answer): column with what was rated.
-    annotator
-        Of such tables: column with who answered.
-    text_ngrams
-        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
-        auto takes words for prose and characters for single words.
+    reading
+        How the tables are written.
     splits
         Take the folds of the tables from this file: a table with a header and one line for each row, in which each
         column is one repeat and names the fold in which the row is tested; an empty cell, or train, means never.
@@ -119,7 +112,7 @@ def bench(
     """
     trusted = words(trust or [])
     chosen = _study(study, out if resume else None, trusted)
-    roles = _roles(columns, item=item, annotator=annotator, text_ngrams=text_ngrams, splits=splits)
+    roles = _roles(columns or ColumnOptions(), reading or Reading(), splits)
     chosen = _with_options(chosen, datasets, roles, candidates, measures).with_options(
         folds=folds, repeats=repeats, protocol=protocol, order=order, random_state=seed, timeout=timeout
     )
@@ -171,13 +164,12 @@ def _study(name: str | None, folder: Path | None, trust: list[str]) -> Study:
     return load_study(path, trust=trust)
 
 
-def _roles(columns: Columns | None, **more: str | None) -> dict[str, Any]:
+def _roles(columns: ColumnOptions, reading: Reading, splits: str | None) -> dict[str, Any]:
     """The options about tables, as arguments of `DatasetSpec`."""
-    columns = columns or Columns()
-    roles = columns.as_arguments() | more
+    roles = {**asdict(columns), "splits": splits}
     usual = {entry.name: entry.default for entry in fields(DatasetSpec)}
     given = {name: value for name, value in roles.items() if value and value != usual[name]}
-    return given | {name: value for name, value in columns.as_reading().items() if value is not None}  # --na '' is []
+    return given | {name: value for name, value in reading.as_arguments().items() if value is not None}  # --na '' is []
 
 
 def _with_options(

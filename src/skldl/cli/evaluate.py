@@ -1,20 +1,21 @@
 """``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
 
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams
+from skldl.cli._options import ColumnOptions, Flag, Name, Reading, Source
 from skldl.cli._screen import note
 from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
 from skldl.data._formats import holds_arrays
+from skldl.data._roles import open_file, read_table
 from skldl.exceptions import Message, StudyError
 from skldl.experiments import DatasetSpec, Study
-from skldl.experiments.loading import load_datasets
+from skldl.experiments.loading import load_datasets, read_splits
 from skldl.metrics import PAPER_MEASURES
 from skldl.tabular import AUTO
 from skldl.tabular._models import candidates_for, limited_to
@@ -23,7 +24,7 @@ from skldl.utils.spelling import split_list
 
 LEARN_FROM_GAPS = ("sa-bfgs-cv", "incomldl", "winldl")
 """What is compared by default where label cells are empty."""
-MOST_KEPT_ROWS = 20_000
+MAX_KEPT_ROWS = 20_000
 """The predictions of larger tables are not all kept: then there is no coverage to measure."""
 
 
@@ -31,12 +32,10 @@ def evaluate(
     table: Source,
     /,
     *,
-    columns: Columns | None = None,
-    item: Name = None,
-    annotator: Name = None,
+    columns: ColumnOptions | None = None,
+    reading: Reading | None = None,
     candidates: Annotated[Name, Parameter(name=("--candidates", "--models"))] = None,
     measures: Name = None,
-    text_ngrams: TextNgrams = "auto",
     folds: int = 5,
     splits: Name = None,
     inner_folds: int = 3,
@@ -60,19 +59,14 @@ def evaluate(
     table
         A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input.
     columns
-        Which of its columns is what.
-    item
-        Of a table with one row for each vote (--kind votes; --labels names the answer): column with what was rated.
-    annotator
-        Of such a table: column with who answered. The report then shows the raters.
+        Which of its columns is what. The report of votes in rows (--item, --annotator) shows the raters.
+    reading
+        How the file is written.
     candidates
         Which models, separated by commas; by default sa-bfgs, aa-knn and forest, and where label cells are
         empty sa-bfgs-cv, incomldl and winldl, which learn from such rows. The mean is always there.
     measures
         Which measures, separated by commas; by default the six of the paper.
-    text_ngrams
-        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
-        auto takes words for prose and characters for single words.
     folds
         Number of folds.
     splits
@@ -95,14 +89,14 @@ def evaluate(
         raise StudyError("--resume needs --out, the folder of the comparison to continue.")
     n_jobs = number_of_jobs(jobs)
     name = "table" if table == "-" else Path(table).stem
-    columns = columns or Columns()
-    roles = columns.as_arguments() | columns.as_reading()
+    columns, reading = columns or ColumnOptions(), reading or Reading()
+    roles: dict[str, Any] = asdict(columns) | reading.as_arguments()
     roles["labels"] = roles["labels"] or None
-    roles |= {"item": item, "annotator": annotator}
-    spec = DatasetSpec(name, source=table, encode=True, text_ngrams=text_ngrams, splits=splits, **roles)
-    with columns.open(table) as source:
+    spec = DatasetSpec(name, source=table, encode=True, splits=splits, **roles)
+    with open_file(table, columns, **reading.as_arguments()) as source:
         if not holds_arrays(table):
-            spec = replace(spec, data=columns.dataset(source, name=name, splits=splits, item=item, annotator=annotator))
+            data = read_table(source, columns, name=name)
+            spec = replace(spec, data=data if splits is None else data.changed(splits=read_splits(splits, data)))
     spec = load_datasets([spec])[0][0]
     dataset = spec.data
     assert dataset is not None
@@ -136,9 +130,9 @@ def evaluate(
     need_the_packages_of_the_tests()
     folder = out or new_folder(name)
     again = f"skldl evaluate with the options of before, --resume and --out {quote(str(folder))}"
-    keep = "all" if n_rows <= MOST_KEPT_ROWS else "sample"
+    keep = "all" if n_rows <= MAX_KEPT_ROWS else "sample"
     if keep == "sample":
-        note(f"Note: the table has more than {MOST_KEPT_ROWS:,} rows, so coverage and width of intervals are left out.")
+        note(f"Note: the table has more than {MAX_KEPT_ROWS:,} rows, so coverage and width of intervals are left out.")
     retry = f"skldl bench --resume --retry-failed --keep-predictions {keep} --out {quote(str(folder))}"
     return run_and_show(study, folder, again, retry, n_jobs=n_jobs, resume=resume, keep_predictions=keep)
 

@@ -15,8 +15,8 @@ from skldl.data._formats import suffixes_with
 from skldl.data._labels import rows_with_labels
 from skldl.exceptions import Message, TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
+from skldl.tabular._description import row_hashes, unseen_rows
 from skldl.tabular._interval_columns import LEVEL, few_rows_note
-from skldl.tabular._training_rows import row_hashes, unseen_rows
 
 MOST_LINES = 20
 FEWEST_UNSEEN = 20

@@ -1,48 +1,51 @@
 """``skldl fit``: train a model on a table and keep it in a file."""
 
 import ast
-from functools import partial
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl.cli._fit_stream import fit_in_chunks, is_streamed
 from skldl.cli._model_file import is_model
-from skldl.cli._options import Columns, Flag, Name, Source, TextNgrams, check_targets, placed_in
+from skldl.cli._options import ColumnOptions, Flag, Reading, Source, check_targets
 from skldl.cli._progress import working
+from skldl.cli._resume import ResumeFolder
 from skldl.cli._screen import note
 from skldl.cli._wording import worded
+from skldl.data import TableFiles
 from skldl.data._formats import find_files, suffixes_with
+from skldl.data._roles import open_table
 from skldl.exceptions import Message, TableError
 from skldl.persistence import save
-from skldl.tabular import fit_table
+from skldl.tabular import FitOptions, fit_table
+from skldl.tabular._fit import is_read_in_chunks
 from skldl.utils.spelling import split_list
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options(FitOptions):
+    """The options of `fit_table`, of which some are written in another way on the command line."""
+
+    __doc__ = FitOptions.__doc__
+    values: Annotated[Any, Parameter(converter=lambda kind, tokens: _numbers(tokens[0].value))] = None
+    intervals: Flag = False
 
 
 def fit(
     table: Source,
     /,
     *more: Source,
-    columns: Columns | None = None,
+    columns: ColumnOptions | None = None,
+    reading: Reading | None = None,
     out: Path,
     model: str = "auto",
     settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None,
-    preset: Literal["best", "fast"] | None = None,
-    budget: Name = None,
-    values: Name = None,
-    text_ngrams: TextNgrams = "auto",
-    folds: int | None = None,
-    splits: Name = None,
-    selection_rows: int | None = None,
-    intervals: Flag = False,
+    options: Options | None = None,
     seed: int = 0,
-    keep_rows: int | None = None,
-    stream: Flag = False,
-    memory: str = "1GiB",
-    cache: str = "10GiB",
-    scheduler: Name = None,
     overwrite: Flag = False,
 ) -> None:
     """Train a model on a table and keep it in a file.
@@ -64,6 +67,8 @@ def fit(
         Further files with the same columns, whose rows follow.
     columns
         Which of its columns is what.
+    reading
+        How the files are written.
     out
         Where to write the model, such as model.skldl.
     model
@@ -71,47 +76,11 @@ def fit(
         docs/algorithms.md); or the import path of an estimator, package.module:Class.
     settings
         A parameter of the named model, as in alpha=0.1; may be given several times.
-    preset
-        What auto does: best (a pool of all kinds of models, or one of them if the pool gains less than 1 %) or fast
-        (the best of four quick models). By default best from 30 to 50,000 rows, else fast.
-    budget
-        Time for the preset best, such as 90s or 10min; members that would take longer are left out.
-    values
-        Numbers that the labels stand for, as in 1,2,3: the predictions then have an expected value. By default the
-        names of the labels, if all are numbers.
-    text_ngrams
-        What --text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
-        auto takes words for prose and characters for single words.
-    folds
-        Number of folds of the cross-validation, by default 5; for --preset fast and named models.
-    splits
-        Take the folds from this file: a table with a header and one line for each row, whose first column names the
-        fold in which the row is tested; an empty cell, or train, means never. For --preset fast and named models.
-    selection_rows
-        Rows on which the model is chosen, by default 5000, drawn at random where the table has more; it then learns
-        from all rows. For --preset fast and named models.
-    intervals
-        Keep a quarter of the rows (with --groups, of the groups) for calibration, so that skldl predict --level can
-        give intervals; the model learns from the others.
+    options
+        How the model is chosen, what is kept with it, and how large tables are read. A fit in chunks that is stopped
+        leaves its passes in OUT.resume, and the same command goes on from there.
     seed
         Seed of everything that is drawn.
-    keep_rows
-        Number of rows of the table to keep in the model file, so that skldl serve can show the nearest of them; by
-        default none. Everyone who has the file can read them.
-    stream
-        Read the table in chunks, several times, so that it need not fit into memory; this is done without being asked
-        for if the table is larger than an eighth of the free memory. The model is then sa-bfgs-cv, or one of sa-bfgs,
-        sa-iis, pt-bayes and mean; --text columns are hashed; the estimate comes from rows that are held out. A run that
-        is stopped leaves its passes in OUT.resume, and the same command goes on from there.
-    memory
-        Bound on memory for --stream, such as 800MiB or 4GiB: it sets how many rows are read at a time.
-    cache
-        Disk space for --stream: the encoded rows are kept in OUT.resume until the model is written, so that the files
-        are parsed only three to five times. If they take more than this, or half of the free space, they are encoded in
-        every pass. 0 keeps none.
-    scheduler
-        Address of a Dask scheduler, such as tcp://host:8786: its workers read the files, one file each, encode their
-        rows, keep them in memory and fit the model. They must see the files under the same names. Implies --stream.
     overwrite
         Overwrite an existing file that is not a model.
     """
@@ -121,44 +90,28 @@ def fit(
     check_targets([("--out", out)], sources, overwrite=overwrite or is_model(out))
     import skops  # noqa: F401 - if it is missing, fail before the training, not after
 
-    columns = columns or Columns()
+    columns, reading, options = columns or ColumnOptions(), reading or Reading(), options or Options()
     given = typed_settings(settings or [])
-    in_memory = {
-        "preset": preset,
-        "budget": budget,
-        "folds": folds,
-        "splits": splits,
-        "selection_rows": selection_rows,
-        "intervals": intervals,
-    }
-    chosen: dict[str, Any] = {
-        "model": model,
-        "settings": given,
-        "text_ngrams": text_ngrams,
-        "values": _numbers(values),
-        "random_state": seed,
-        "keep_rows": keep_rows,
-    }
+    in_chunks = bool(options.stream) or options.scheduler is not None
+    opened = open_table(sources, columns, in_chunks=in_chunks, **reading.as_arguments())
     state = None
-    if stream or scheduler is not None or is_streamed(sources, columns, model, given, in_memory):
-        with working() as tell:
-            fitted, state = fit_in_chunks(
-                sources, columns, out, in_memory, tell, memory=memory, cache=cache, scheduler=scheduler, **chosen
-            )
-    else:
-        with columns.open_all(sources) as source, working() as tell, placed_in(source):
-            fitted = fit_table(
-                partial(columns.dataset, source, splits=splits),  # a large table is not kept here
-                **columns.as_arguments() | {"labels": columns.labels_in(source)},
-                **chosen,
-                preset=preset,
-                budget=budget,
-                folds=folds,
-                selection_rows=selection_rows,
-                intervals=intervals,
-                source=source.name,
-                on_progress=tell,
-            )
+    if isinstance(opened, TableFiles) and is_read_in_chunks(opened, model, given, options):
+        result_depends_on = {**asdict(columns), **asdict(options), **reading.as_arguments()}
+        result_depends_on |= {"model": model, "settings": given, "seed": seed, "cluster": options.scheduler is not None}
+        for name in ("cache", "keep_rows", "scheduler", "stream"):
+            del result_depends_on[name]
+        state = ResumeFolder(out, opened.files, result_depends_on)
+    with working() as tell, state or nullcontext():
+        fitted = fit_table(
+            opened,
+            columns,
+            model=model,
+            settings=given,
+            options=options,
+            random_state=seed,
+            on_progress=tell,
+            state=state,
+        )
     save(fitted.model, out, description=fitted.description)
     if state is not None:
         state.remove()

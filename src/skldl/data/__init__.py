@@ -23,17 +23,19 @@ from skldl.utils.dependencies import lazy_names
 if TYPE_CHECKING:
     from skldl.data._convert import Converted, convert_table
     from skldl.data._labels import KINDS, label_values, read_labels
-    from skldl.data._roles import from_table
-    from skldl.data._tables import TableFile, TableWriter
+    from skldl.data._roles import Columns, from_table
+    from skldl.data._tables import TableFile, TableFiles, TableWriter
 
 __all__ = [
     "CATALOGUE",
     "KINDS",
     "Card",
     "CatalogueEntry",
+    "Columns",
     "Converted",
     "Dataset",
     "TableFile",
+    "TableFiles",
     "TableWriter",
     "artificial_manifold",
     "convert_table",
@@ -61,7 +63,7 @@ __getattr__ = lazy_names(
     cli={
         "_convert": ("Converted", "convert_table"),
         "_labels": ("KINDS", "label_values", "read_labels"),
-        "_roles": ("from_table",),
-        "_tables": ("TableFile", "TableWriter"),
+        "_roles": ("Columns", "from_table"),
+        "_tables": ("TableFile", "TableFiles", "TableWriter"),
     },
 )

@@ -167,8 +167,8 @@ def convert_table(
             notes.append(
                 Message(
                     Parameter("source", "counts"),
-                    ": the cells look like shares, since every row has fractions that sum to 1. A table of "
-                    "shares needs no conversion.",
+                    ": the cells look like fractions, since they sum to 1 in every row. A table of "
+                    "fractions needs no conversion.",
                 )
             )
     return _joined(frame.drop(columns=columns), D.set_index(frame.index), counts, summary, prefix, weight, notes)

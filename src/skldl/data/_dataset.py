@@ -67,6 +67,8 @@ class Dataset:
     observed : ndarray of shape (n_samples, n_labels), default=None
         What there is to learn from, where it is not D itself: degrees with NaN, as `skldl.data.make_missing` gives
         them. Tests compare with D.
+    columns : Columns, default=None
+        Roles of the columns of the table that the dataset was made from; see `from_table`.
     reading : {"degrees", "renormalised"}, default="degrees"
         How to read gaps in ``observed`` or D.
 
@@ -105,6 +107,7 @@ class Dataset:
     apart: bool = field(default=False, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     observed: Any = field(default=None, kw_only=True)
+    columns: Any = field(default=None, kw_only=True)
     reading: str = field(default="degrees", kw_only=True)
 
     def __post_init__(self) -> None:

@@ -36,21 +36,21 @@ from skldl.utils.spelling import plain
 from skldl.utils.warn import warn
 
 MIRROR_VARIABLE = "SKLDL_MIRROR"
-Columns = str | Sequence[str]
+Names = str | Sequence[str]
 
 
 def load_dataset(
     name_or_path: str | os.PathLike[str],
     data_home: str | os.PathLike[str] | None = None,
     *,
-    labels: Columns | int | None = None,
-    features: Columns | None = None,
+    labels: Names | int | None = None,
+    features: Names | None = None,
     kind: str = "distribution",
     weight: str | None = None,
     groups: str | None = None,
     item: str | None = None,
     annotator: str | None = None,
-    drop: Columns = (),
+    drop: Names = (),
     text: Sequence[str] = (),
     categories: Sequence[str] = (),
     convert: Converter | None = None,
@@ -139,10 +139,10 @@ def load_dataset(
     >>> dataset.label_names
     ('happy', 'sad')
     """
-    roles = {"weight": weight, "groups": groups, "drop": drop, "text": text, "categories": categories}
-    roles |= {"item": item, "annotator": annotator}
-    writing = {"encoding": encoding, "decimal": decimal, "na_values": na_values}
-    of_tables = roles | writing | {"kind": None if kind == "distribution" else kind}
+    roles: dict[str, Any] = {"weight": weight, "groups": groups, "item": item, "annotator": annotator}
+    roles |= {"drop": drop, "text": text, "categories": categories}
+    reading = {"encoding": encoding, "decimal": decimal, "na_values": na_values}
+    of_tables = roles | reading | {"kind": None if kind == "distribution" else kind}
     of_files = {"labels": labels, "features": features, "convert": convert}
     if _is_name(name_or_path):
         given = _first_given(of_files | of_tables)
@@ -152,9 +152,9 @@ def load_dataset(
     path = Path(name_or_path).expanduser()
     _check_file(path)
     if not holds_arrays(path):
-        from skldl.data._roles import load_table
+        from skldl.data._roles import Columns, load_table
 
-        return load_table(path, labels, features, kind, roles, convert, writing)
+        return load_table(path, Columns(**roles | {"kind": kind}), labels, features, convert, reading)
     given = _first_given(of_tables)
     if given:
         raise DatasetError(

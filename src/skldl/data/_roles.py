@@ -1,19 +1,28 @@
-"""Roles of the columns of a table: labels, weights, groups or none; all others are features."""
+"""Roles of the columns of a table: `Columns`, and tables taken apart into features, labels, weights and groups.
 
+`from_table` takes a whole table apart, `skldl.tabular` a table in chunks; both by `TableLayout`.
+"""
+
+import contextlib
+import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from skldl.data._arrays import Converter, fitting_type
-from skldl.data._cells import CATEGORY, NUMBER, as_frame, cell_place, checked_numbers, refuse_missing, row_of
+from skldl.data._cells import CATEGORY, NUMBER, as_frame, as_words, cell_place, checked_numbers, refuse_missing, row_of
 from skldl.data._column_kinds import ColumnKind, kind_of, notes_on_columns
 from skldl.data._dataset import Dataset, with_note_of_gaps
+from skldl.data._formats import holds_arrays
 from skldl.data._labels import (
+    known_labels,
     label_numbers,
     look_like_shares,
     read_labels,
@@ -22,52 +31,168 @@ from skldl.data._labels import (
     votes_in_columns,
 )
 from skldl.data._leaks import label_leaks
-from skldl.data._tables import TableFile
+from skldl.data._tables import ArrayTable, TableFile, TableFiles
 from skldl.exceptions import DataError, DatasetError, Message, Parameter, SampleWeightError, TableError
 from skldl.utils.column_names import UNNAMED, find_columns, list_names, no_column
-from skldl.utils.typing import AnyArray, FloatArray
+from skldl.utils.typing import FloatArray
 
 LABEL_PREFIXES = ("label_", "label:", "label.", "d_", "y_")
 _MANY_COLUMNS = 500  # of a table that was read column by column; a copy in one block takes rows much faster
+_BY_WORDS = ("votes", "label")  # kinds of labels whose names are the cells
 
 
-def from_table(
-    frame: Any,
-    labels: str | Sequence[str],
-    *,
-    kind: str = "distribution",
-    weight: str | None = None,
-    groups: str | None = None,
-    item: str | None = None,
-    annotator: str | None = None,
-    drop: str | Sequence[str] = (),
-    text: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    name: str = "table",
-    source: str = "",
-) -> Dataset:
+@dataclass(frozen=True)
+class Columns:
+    """Roles of the columns of a table. All columns without a role are features.
+
+    Parameters
+    ----------
+    labels : str or sequence of str
+        The label columns: names, patterns such as 'emo_*', or what several names begin with; of a .mat or .npz file the
+        name of the array of labels, if it has no usual one.
+    kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
+        What the label columns hold: fractions that sum to one (distribution), counts or scores for each label, answers
+        of annotators, one column for each (votes), or the one label of the row (label).
+    weight : str, default=None
+        Column with the weight of each row.
+    groups : str, default=None
+        Column with the group of each row, such as the person: rows of one group are never split.
+    item : str, default=None
+        Of a table with one row for each vote (kind votes; labels names the answer): column with what was rated. The
+        items become the rows, with the columns that have one value for each item as features.
+    annotator : str, default=None
+        Of such a table: column with who answered.
+    drop : str or sequence of str, default=()
+        Columns to leave out, names or patterns.
+    text : str or sequence of str, default=()
+        Columns with prose, to be cut into n-grams.
+    categories : str or sequence of str, default=()
+        Columns to take as categories though they hold numbers, such as a postcode.
+    text_ngrams : {"auto", "words", "characters"}, default="auto"
+        What text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
+        auto takes words for prose and characters for single words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skldl.data import Columns, from_table
+    >>> table = pd.DataFrame({"age": [31, 54], "emo_joy": [3, 0], "emo_fear": [1, 2]})
+    >>> from_table(table, Columns("emo_*", kind="counts")).D.tolist()
+    [[0.75, 0.25], [0.0, 1.0]]
+    """
+
+    labels: str | Sequence[str] = ()
+    kind: Literal["distribution", "counts", "scores", "votes", "label"] = "distribution"
+    weight: str | None = None
+    groups: str | None = None
+    item: str | None = None
+    annotator: str | None = None
+    drop: str | Sequence[str] = ()
+    text: str | Sequence[str] = ()
+    categories: str | Sequence[str] = ()
+    text_ngrams: Literal["auto", "words", "characters"] = "auto"
+
+    def __post_init__(self) -> None:
+        for role in ("text", "categories"):
+            names = getattr(self, role)
+            object.__setattr__(self, role, (names,) if isinstance(names, str) else tuple(names))
+
+
+def as_columns(columns: "Columns | str | Sequence[str]") -> Columns:
+    """Roles, where names or patterns alone mean the label columns."""
+    found = columns if isinstance(columns, Columns) else Columns(columns)
+    if not found.labels:
+        raise TableError(
+            Parameter("labels"),
+            " is missing: say which columns of the table are labels, such as ",
+            Parameter("labels", "emo_*"),
+            ".",
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class TablePart:
+    """Some rows of a table that have a label and weight: features, label columns, weights and groups."""
+
+    X: pd.DataFrame
+    answers: pd.DataFrame
+    weight: FloatArray | None
+    groups: pd.Series | None
+    left_out: Counter[str]
+
+
+class TableLayout:
+    """Which columns of a table are labels and which are features.
+
+    ``label_names`` are the label columns; of votes and single labels they are the words in the cells, None as long as
+    these are not known. ``notes`` are for the user.
+    """
+
+    def __init__(self, columns: Columns, present: Iterable[str]) -> None:
+        self.columns = columns
+        present = list(present)
+        self.label_columns = find_columns(columns.labels, present, "labels")
+        self.features, self.notes = _features(columns, self.label_columns, present)
+        self.label_names = None if columns.kind in _BY_WORDS else self.label_columns
+
+    def take_apart(self, frame: pd.DataFrame) -> TablePart:
+        """Take rows apart; those without a label or weight are left out."""
+        labelled = rows_with_labels(frame[self.label_columns])
+        left_out = Counter({"have no label": int((~labelled).sum())})
+        frame = frame if labelled.all() else frame[labelled]
+        weight = None
+        if self.columns.weight is not None:
+            weight = _weights(frame[self.columns.weight])
+            left_out["have weight zero"] = int((weight == 0).sum())
+            if not weight.all():
+                frame, weight = frame[weight > 0], weight[weight > 0]
+        groups = None if self.columns.groups is None else frame[self.columns.groups]
+        if groups is not None:
+            refuse_missing(groups, "Every row needs a group.")
+        return TablePart(frame[self.features], frame[self.label_columns], weight, groups, left_out)
+
+    def words(self, answers: pd.DataFrame) -> set[str]:
+        """Names of the labels in the cells of votes and single labels."""
+        return {word for name in answers for word in as_words(answers[name], "")} - {""}
+
+    def name_labels(self, words: set[str]) -> None:
+        """Fix the names of the labels, from all words in the cells."""
+        self.label_names = known_labels(words)
+
+    def distributions(self, answers: pd.DataFrame) -> pd.DataFrame:
+        """The distributions of some rows."""
+        by_words = self.columns.kind in _BY_WORDS
+        return read_labels(answers, self.columns.kind, names=self.label_names if by_words else None)
+
+    def counts(self, answers: pd.DataFrame) -> FloatArray | None:
+        """Counts of votes behind the distributions, where they are known."""
+        if self.columns.kind == "counts":
+            return label_numbers(answers).to_numpy(dtype=np.float64)
+        if self.columns.kind == "votes":
+            return np.asarray(read_votes(answers, self.label_names)[0].counts, dtype=np.float64)
+        return None
+
+
+def notes_on_rows(n_rows: int, left_out: Mapping[str, int]) -> list[str]:
+    """Notes on rows that were left out, of ``n_rows`` that remain."""
+    notes, whole = [], n_rows + sum(left_out.values())
+    for reason, number in left_out.items():
+        if number:
+            notes.append(f"{number} of {whole} rows {reason} and are left out.")
+        whole -= number
+    return notes
+
+
+def from_table(frame: Any, columns: Columns | str | Sequence[str], *, name: str = "table", source: str = "") -> Dataset:
     """Take a table apart into features, label distributions, weights and groups.
 
     Parameters
     ----------
     frame : DataFrame
         One row for each instance.
-    labels : str or sequence of str
-        The label columns: names, patterns such as ``emo_*``, or what several names begin with, such as ``emo_``.
-    kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
-        What the label columns hold: see `read_labels`.
-    weight : str, default=None
-        Column with the weight of each row.
-    groups : str, default=None
-        Column with the group of each row, such as the person.
-    item, annotator : str, default=None
-        For ``kind="votes"`` with one row for each vote: the columns with the item and the annotator; ``labels``
-        is then the one column with the answer. The result has one row for each item, and the columns that have one
-        value for each item are features.
-    drop : str or sequence of str, default=()
-        Columns to leave out, given like the labels.
-    text, categories : sequence of str, default=()
-        Columns that `skldl.tabular.TableEncoder` should treat as text or as categories; their cells are not checked.
+    columns : Columns, str or sequence of str
+        Roles of the columns; names or patterns alone are the label columns.
     name, source : str
         Name of the dataset, and where it comes from.
 
@@ -87,53 +212,54 @@ def from_table(
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldl.data import from_table
+    >>> from skldl.data import Columns, from_table
     >>> table = pd.DataFrame({"age": [31, 54], "emo_joy": [3, 0], "emo_fear": [1, 2]})
-    >>> dataset = from_table(table, "emo_*", kind="counts")
+    >>> dataset = from_table(table, Columns("emo_*", kind="counts"))
     >>> dataset.label_names, dataset.D.tolist()
     (('emo_joy', 'emo_fear'), [[0.75, 0.25], [0.0, 1.0]])
     >>> list(dataset.X)
     ['age']
     """
+    columns = as_columns(columns)
     notes = list(getattr(frame, "attrs", {}).get("notes", ()))
     frame = as_frame(frame)
-    label_columns = find_columns(labels, frame.columns, "labels")
-    if item is not None or annotator is not None:
-        if kind != "votes":
+    if columns.item is not None or columns.annotator is not None:
+        if columns.kind != "votes":
             raise TableError(
                 Parameter("item"), " and ", Parameter("annotator"), " belong to ", Parameter("kind", "votes"), "."
             )
-        frame, label_columns, more = votes_in_columns(frame, item, annotator, label_columns)
+        answer = find_columns(columns.labels, frame.columns, "labels")
+        frame, raters, more = votes_in_columns(frame, columns.item, columns.annotator, answer)
+        columns = replace(columns, labels=raters)
         notes += more
-    features, more = feature_columns(frame.columns, label_columns, weight, groups, drop, text, categories)
-    notes += more
-    frame, weights, left_out = usable_rows(frame, label_columns, weight)
-    if not len(frame) and left_out["have weight zero"]:
-        raise SampleWeightError(f"All weights in column {weight!r} are zero: nothing is left to learn from.")
-    if not len(frame):
-        raise TableError(f"No row has a label: the columns {list_names(label_columns)} are empty.")
-    notes += notes_on_rows(len(frame), left_out)
-    X, answers = frame[features], frame[label_columns]
-    if len(features) > _MANY_COLUMNS:
+    layout = TableLayout(columns, frame.columns)
+    part = layout.take_apart(frame)
+    X, answers = part.X, part.answers
+    if not len(X) and part.left_out["have weight zero"]:
+        raise SampleWeightError(f"All weights in column {columns.weight!r} are zero: nothing is left to learn from.")
+    if not len(X):
+        raise TableError(f"No row has a label: the columns {list_names(layout.label_columns)} are empty.")
+    notes += [*layout.notes, *notes_on_rows(len(X), part.left_out)]
+    if len(layout.features) > _MANY_COLUMNS:
         X = X.copy()
-    counts = votes = raters = None
-    if kind == "votes":
+    counts = votes = None
+    if columns.kind == "votes":
         read, votes = read_votes(answers)
-        D, counts, raters = read.D, read.counts, label_columns
+        D, counts = read.D, read.counts
     else:
-        D = read_labels(answers, kind)
-        counts = label_numbers(answers).to_numpy() if kind == "counts" else None
+        D, counts = layout.distributions(answers), layout.counts(answers)
         if counts is not None and look_like_shares(counts):
             notes.append(
                 Message(
                     Parameter("kind", "counts"),
-                    ": the label cells look like shares, since every row has fractions that sum to 1. For shares use ",
+                    ": the label cells look like fractions, since they sum to 1 in every row. For fractions use ",
                     Parameter("kind", "distribution"),
                     ".",
                 )
             )
-    notes += _notes_on_features(X.drop(columns=[name for name in (*text, *categories) if name in X]))
-    gaps = int(answers.isna().sum().sum()) if kind == "distribution" else 0
+    given = {*columns.text, *columns.categories}
+    notes += _notes_on_features(X.drop(columns=[name for name in X if name in given]))
+    gaps = int(answers.isna().sum().sum()) if columns.kind == "distribution" else 0
     notes += label_leaks(X, D.fillna(D.mean()))
     dataset = Dataset(
         name,
@@ -141,29 +267,100 @@ def from_table(
         D,
         feature_names=tuple(X.columns),
         source=source,
-        groups=None if groups is None else _groups(frame[groups]),
-        sample_weight=weights,
+        groups=None if part.groups is None else pd.factorize(part.groups.astype(str))[0],
+        sample_weight=part.weight,
         counts=counts,
         votes=votes,
-        raters=raters,
+        raters=None if votes is None else layout.label_columns,
+        columns=replace(columns, labels=layout.label_columns),
         notes=tuple(notes),
     )
     return with_note_of_gaps(dataset, gaps)
 
 
-def feature_columns(
-    columns: Iterable[str],
-    label_columns: list[str],
-    weight: str | None,
-    groups: str | None,
-    drop: str | Sequence[str],
-    text: Sequence[str],
-    categories: Sequence[str],
-) -> tuple[list[str], list[str]]:
-    """The columns without another role and what the user should know; roles that cannot be are refused."""
-    present = list(columns)
-    left_out = [*(name for name in (weight, groups) if name is not None), *find_columns(drop, present, "drop")]
-    roles = {"weight": [weight], "groups": [groups], "text": text, "categories": categories}
+def open_table(
+    sources: Sequence[str], columns: Columns | None = None, *, in_chunks: bool = False, **reading: Any
+) -> TableFile | TableFiles | ArrayTable:
+    """Open a table in one file or several.
+
+    ``sources`` are those of `TableFiles`, or one of those of `open_file`; ``reading`` are options for CSV files. With
+    ``in_chunks``, sources that cannot be read in chunks several times are an error.
+    """
+    for source in sources if in_chunks else ():
+        if holds_arrays(source):
+            raise TableError(
+                f"{source} holds arrays, which are read whole: ",
+                Parameter("stream", True),
+                " is for CSV and Parquet files.",
+            )
+        if not _is_readable_again(source):
+            name = "Standard input" if source == "-" else source
+            raise TableError(f"{name} can be read only once, and a fit in chunks reads several times. Name a file.")
+    if len(sources) == 1 and (holds_arrays(sources[0]) or not _is_readable_again(sources[0])):
+        return open_file(sources[0], columns, **reading)
+    for source in sources:
+        if source == "-" or holds_arrays(source):
+            raise TableError(f"Several tables are named, and {source} is no CSV or Parquet file. Name it alone.")
+    return TableFiles(sources, **reading)
+
+
+def open_file(source: str, columns: Columns | None = None, **reading: Any) -> TableFile | ArrayTable:
+    """Open a table in a file or standard input (``-``) to be read once, or arrays in a file as a table.
+
+    Arrays need the roles of columns, unless they are features to predict for.
+    """
+    if not holds_arrays(source):
+        return TableFile(source, **reading)
+    for name, value in reading.items():
+        if value is not None:
+            raise TableError(Parameter(name), f" is about CSV files, and {source} holds arrays.")
+    if columns is None:
+        return ArrayTable(source)
+    labels = [columns.labels] if isinstance(columns.labels, str) else list(columns.labels)
+    if len(labels) > 1:
+        raise TableError(Parameter("labels", labels), f": {source} holds arrays. Name the one array of labels.")
+    also = [name for name in (columns.weight, columns.groups) if name is not None]
+    table = ArrayTable(source, labels=labels[0] if labels else None, also=also)
+    if not table.label_columns:
+        raise TableError(f"{source} holds no array of labels. Name it with ", Parameter("labels"), ".")
+    return table
+
+
+def _is_readable_again(source: str) -> bool:
+    """Whether a source is a file, or several files, and not standard input, a pipe or a device."""
+    if source == "-":
+        return False
+    try:
+        mode = os.stat(source).st_mode
+    except OSError:  # a pattern, or no file
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def roles_in(table: Any, columns: "Columns | str | Sequence[str]") -> Columns:
+    """The roles of the columns of a table: arrays know their label columns themselves."""
+    if isinstance(table, ArrayTable):
+        given = columns if isinstance(columns, Columns) else Columns(columns)
+        return replace(given, labels=table.label_columns)
+    return as_columns(columns)
+
+
+def read_table(table: TableFile | TableFiles | ArrayTable, columns: Columns, *, name: str = "") -> Dataset:
+    """Read a table that was opened; errors about a row of several files name the file."""
+    with table, table.naming_rows() if isinstance(table, TableFiles) else contextlib.nullcontext():
+        return from_table(table.read(), roles_in(table, columns), name=name or table.name, source=table.name)
+
+
+def _features(columns: Columns, label_columns: list[str], present: list[str]) -> tuple[list[str], list[str]]:
+    """The columns without another role, and notes; roles that contradict each other are an error."""
+    left_out = [name for name in (columns.weight, columns.groups) if name is not None]
+    left_out += find_columns(columns.drop, present, "drop")
+    roles = {
+        "weight": [columns.weight],
+        "groups": [columns.groups],
+        "text": columns.text,
+        "categories": columns.categories,
+    }
     for role, named in roles.items():
         for column in named:
             if column is not None and column not in present:
@@ -172,7 +369,7 @@ def feature_columns(
                 raise TableError(
                     Parameter(role, column), ": the column has another role, or is left out. Name it once."
                 )
-    for column in (*left_out, *text, *categories):
+    for column in (*left_out, *columns.text, *columns.categories):
         if column in label_columns:
             raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
     notes = []
@@ -183,32 +380,6 @@ def feature_columns(
     if not features:
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
     return features, notes + _like_the_labels(label_columns, features)
-
-
-def usable_rows(
-    frame: pd.DataFrame, label_columns: Sequence[str], weight: str | None
-) -> tuple[pd.DataFrame, FloatArray | None, Counter[str]]:
-    """The rows that have a label and weight, their weights, and how many were left out for which reason."""
-    labelled = rows_with_labels(frame[label_columns])
-    left_out = Counter({"have no label": int((~labelled).sum())})
-    frame = frame if labelled.all() else frame[labelled]
-    if weight is None:
-        return frame, None, left_out
-    weights = _weights(frame[weight])
-    left_out["have weight zero"] = int((weights == 0).sum())
-    if weights.all():
-        return frame, weights, left_out
-    return frame[weights > 0], weights[weights > 0], left_out
-
-
-def notes_on_rows(n_rows: int, left_out: Mapping[str, int]) -> list[str]:
-    """What `usable_rows` has left out, in words."""
-    notes, whole = [], n_rows + sum(left_out.values())
-    for reason, number in left_out.items():
-        if number:
-            notes.append(f"{number} of {whole} rows {reason} and are left out.")
-        whole -= number
-    return notes
 
 
 def _weights(column: pd.Series) -> FloatArray:
@@ -224,13 +395,8 @@ def _weights(column: pd.Series) -> FloatArray:
     return weights.to_numpy(dtype=np.float64)
 
 
-def _groups(column: pd.Series) -> AnyArray:
-    refuse_missing(column, "Every row needs a group.")
-    return pd.factorize(column.astype(str))[0]
-
-
 def _notes_on_features(X: pd.DataFrame) -> list[str]:
-    """Notes about the features; one that is mostly numbers but not everywhere is refused."""
+    """Notes about the features; one that is mostly numbers but not everywhere is an error."""
     kinds = {str(name): ColumnKind(str(name)) for name in X}
     for name, seen in kinds.items():
         seen.update(X[name])
@@ -262,37 +428,34 @@ def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
 
 def load_table(
     path: Path,
+    columns: Columns,
     labels: Any,
     features: str | Sequence[str] | None,
-    kind: str,
-    roles: dict[str, Any],
     convert: Converter | None,
-    writing: dict[str, Any],
+    reading: Mapping[str, Any],
 ) -> Dataset:
-    """Load a table, with messages that name the file; the parameters are those of `load_dataset`."""
+    """Load a table, with messages that name the file; ``labels`` and ``features`` are those of `load_dataset`."""
     try:
-        with TableFile(path, header=None, **writing) as table:
-            columns = table.columns
-            if len(columns) == 1:
+        with TableFile(path, header=None, **reading) as table:
+            present = table.columns
+            if len(present) == 1:
                 raise DatasetError(
-                    f"{path} has only one column, {columns[0]!r}. Columns must be separated by commas, semicolons, "
+                    f"{path} has only one column, {present[0]!r}. Columns must be separated by commas, semicolons, "
                     "tabs or bars."
                 )
-            label_columns, label_names = _labels_of(path, columns, labels, has_header=table.has_header)
-            drop = find_columns(roles["drop"], columns, "drop")
+            label_columns, label_names = _labels_of(path, present, labels, has_header=table.has_header)
+            drop = find_columns(columns.drop, present, "drop")
             if features is not None:
-                chosen = set(find_columns(features, columns, "features"))
-                used = {*chosen, *label_columns, *(roles[role] for role in ("weight", "groups", "item", "annotator"))}
-                drop += [name for name in columns if name not in used]
+                chosen = set(find_columns(features, present, "features"))
+                used = {columns.weight, columns.groups, columns.item, columns.annotator, *chosen, *label_columns}
+                drop += [name for name in present if name not in used]
                 if both := chosen & set(label_columns):
                     raise DatasetError(f"{path}: column {min(both)!r} cannot be a label and also a feature.")
             frame = table.read()
         if convert is not None:
             frame[label_columns] = np.asarray(convert(label_numbers(frame[label_columns]).to_numpy()))
-        dataset = from_table(
-            frame, label_columns, kind=kind, name=path.stem, source=str(path), **{**roles, "drop": drop}
-        )
-        X, notes = _features_of(dataset, as_table=bool(roles["text"] or roles["categories"]))
+        dataset = from_table(frame, replace(columns, labels=label_columns, drop=drop), name=path.stem, source=str(path))
+        X, notes = _features_of(dataset, as_table=bool(columns.text or columns.categories))
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}.") from error
     except DataError as error:
@@ -303,7 +466,7 @@ def load_table(
     return dataset.changed(
         X=X,
         notes=notes,
-        label_names=label_names if label_names and kind not in ("votes", "label") else dataset.label_names,
+        label_names=label_names if label_names and columns.kind not in _BY_WORDS else dataset.label_names,
         feature_names=dataset.feature_names if table.has_header else None,
     )
 

@@ -6,7 +6,7 @@
 import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from os.path import abspath, getsize
 from pathlib import Path
@@ -18,8 +18,8 @@ import pandas as pd
 from skldl.data._arrays import FEATURE_KEYS, LABEL_KEYS, array_variables, find_key, names_in, numeric_table, one_per_row
 from skldl.data._cells import as_words, is_plain_number
 from skldl.data._csv import Dialect
-from skldl.data._formats import CSV, format_named, format_of_content, suffixes_with
-from skldl.exceptions import DatasetError, DatasetNotFoundError, TableError
+from skldl.data._formats import CSV, find_files, format_named, format_of_content, suffixes_with
+from skldl.exceptions import DataError, DatasetError, DatasetNotFoundError, TableError
 from skldl.utils.column_names import list_names
 from skldl.utils.files import whole_file
 
@@ -215,24 +215,48 @@ class TableFile:
 class TableFiles:
     """One table in several files, which can be read again and again; all have the columns of the first, in any order.
 
-    ``notes`` are complete when all rows were read. ``n_bytes`` counts text files as they are and binary files unpacked;
-    ``reading_bytes`` is the memory that reading takes besides the rows.
+    Parameters
+    ----------
+    sources : str, path or sequence of them
+        Files, folders, and patterns such as ``ratings/*.parquet``. Of a folder the files of all formats for tables are
+        taken, also in folders inside it, in the order of their names, but none whose name begins with a dot or an
+        underscore.
+    **reading : dict
+        Options of `TableFile`.
+
+    Attributes
+    ----------
+    files : list of str
+        The files.
+    name : str
+        Name of the table in messages.
+    columns : list of str
+        Names of the columns.
+    n_bytes : int
+        Size of the files; of binary formats that of the unpacked table.
+    reading_bytes : int
+        Memory that reading takes besides the rows of a chunk.
+    notes : list of str
+        Notes for the user; complete when all rows were read.
 
     Examples
     --------
-    >>> from skldl.data._formats import find_files, suffixes_with
     >>> import pathlib, tempfile
+    >>> from skldl.data import TableFiles
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("a.csv", "b.csv"):
     ...         _ = (pathlib.Path(folder) / name).write_text("x,y\\n1,2\\n")
-    ...     TableFiles(find_files([folder], suffixes_with("reader"))).read()
+    ...     TableFiles(folder).read()
        x  y
     0  1  2
     1  1  2
     """
 
-    def __init__(self, sources: Sequence[str], **reading: Any) -> None:
-        self.files = list(sources)
+    def __init__(self, sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **reading: Any) -> None:
+        given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+        self.files = find_files(given, suffixes_with("reader"))
+        if not self.files:
+            raise TableError("No table was named. Name a file, a folder, or a pattern.")
         self._reading = reading
         self.name = self.files[0] if len(self.files) == 1 else f"{self.files[0]} and {len(self.files) - 1} more files"
         self.notes: list[str] = []
@@ -263,9 +287,19 @@ class TableFiles:
         self._sizes[file] = getsize(file)
 
     def pieces(self, rows: int = CHUNK_ROWS, only: str | None = None) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Read all rows, or those of one file, at most so many at a time.
+        """Read all rows, or those of one file, in chunks.
 
-        Yields the file that the rows come from, and the rows with an index that counts those of the file from 0.
+        Parameters
+        ----------
+        rows : int, default=20000
+            Maximum number of rows in a chunk.
+        only : str, default=None
+            One of the files; None for all.
+
+        Yields
+        ------
+        tuple of (str, DataFrame)
+            The file that the rows come from, and the rows, with an index that counts those of the file from 0.
         """
         self._done = 0
         for file, size in self._sizes.items():
@@ -286,19 +320,40 @@ class TableFiles:
         self.notes += [note for note in notes if note not in self.notes]
 
     def read(self) -> pd.DataFrame:
-        """All rows, numbered through all files; a column that holds text in one file becomes text.
+        """Read all rows; a column that holds text in one file becomes text.
 
-        The ``attrs["notes"]`` of the table are the notes of this object.
+        Returns
+        -------
+        DataFrame
+            The table, with rows numbered through all files. Its ``attrs["notes"]`` are the notes of this object.
         """
+        if len(self.files) == 1:
+            with TableFile(self.files[0], **self._reading) as table:
+                self._now = table
+                frame = table.read()
+                self._remember(table.notes)
+            frame.attrs["notes"] = tuple(self.notes)
+            return frame
         parts = [chunk for _, chunk in self.pieces(10 * CHUNK_ROWS)]
         if not parts:
             raise TableError(f"{self.name} has a header but no rows.")
-        frame = pd.DataFrame({name: _joined([part[name] for part in parts]) for name in self.columns})
+        frame = pd.DataFrame({name: _joined([part.pop(name) for part in parts]) for name in self.columns})
         frame.attrs["notes"] = tuple(self.notes)
         return frame
 
     def place_of(self, row: int) -> tuple[str, int]:
-        """The file that holds a row of the table, and the position of the row in it."""
+        """Find the file that holds a row.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row in the table.
+
+        Returns
+        -------
+        tuple of (str, int)
+            The file, and the position of the row in it.
+        """
         for file in self.files:
             with TableFile(file, **self._reading) as table:
                 n_rows = table.size()[0]
@@ -308,15 +363,45 @@ class TableFiles:
             row -= n_rows
         raise IndexError(row)
 
+    @contextmanager
+    def naming_rows(self) -> Iterator[None]:
+        """Add the file to errors about a row of the table, where there are several files.
+
+        Yields
+        ------
+        None
+            The block that reads or uses the rows.
+        """
+        try:
+            yield
+        except DataError as error:
+            if error.row is None or len(self.files) == 1:
+                raise
+            file, row = self.place_of(error.row)
+            place = f" (Row {error.row + 1} of the table is row {row + 1} of {file}.)"
+            raise type(error)(*error.parts, place, row=error.row) from error
+
     def at_full_paths(self) -> "TableFiles":
-        """The same table, for a process that runs in another folder."""
+        """Copy the table for a process that runs in another folder.
+
+        Returns
+        -------
+        TableFiles
+            The same table, with absolute paths.
+        """
         other = copy(self)
         other.files = [abspath(file) for file in self.files]
         other._sizes = dict(zip(other.files, self._sizes.values(), strict=True))
         return other
 
     def fraction_read(self) -> float | None:
-        """Fraction of the files that has been read in this pass."""
+        """Fraction of the files that has been read in this pass.
+
+        Returns
+        -------
+        float or None
+            Between 0 and 1; None for empty files.
+        """
         whole = sum(self._sizes.values())
         now = 0.0 if self._now is None else (self._now.fraction_read() or 0.0) * self._sizes[self._now.name]
         return min(1.0, (self._done + now) / whole) if whole else None

@@ -70,7 +70,8 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
             raise StudyError(f"{spec.name}: encode = true takes drop, the columns to leave out, and no features.")
         reading = {key: value for key, value in spec.columns.items() if key in READING}
         roles = {key: value for key, value in spec.columns.items() if key not in READING}
-        dataset = data.from_table(data.TableFile(place, **reading).read(), name=Path(place).stem, source=place, **roles)
+        table = data.TableFile(place, **reading).read()
+        dataset = data.from_table(table, data.Columns(**roles), name=Path(place).stem, source=place)
     else:
         dataset = data.load_dataset(place, data_home, **spec.columns)
     if spec.splits:

@@ -55,7 +55,7 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     >>> from skldl.export import to_onnx
     >>> from skldl.tabular import fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     difference = to_onnx(fitted.model, Path(folder) / "model.onnx")
     >>> difference < 1e-5

@@ -68,7 +68,7 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
     >>> from skldl.serve import Service, make_app
     >>> from skldl.tabular import fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "model.skldl"
     ...     _ = skldl.save(fitted.model, path, description=fitted.description)

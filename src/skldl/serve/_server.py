@@ -166,7 +166,7 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     >>> from skldl.serve import Service, make_app, run_server
     >>> from skldl.tabular import fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2)
+    >>> fitted = fit_table(table, ["no", "yes"], model="sa-bfgs")
     >>> with tempfile.TemporaryDirectory() as folder, socket.socket() as other:
     ...     path = Path(folder) / "model.skldl"
     ...     _ = skldl.save(fitted.model, path, description=fitted.description)

@@ -10,15 +10,16 @@ if TYPE_CHECKING:
     from skldl.tabular._encoder import TableEncoder
     from skldl.tabular._explain import ColumnEffects, column_effects, feature_weights
     from skldl.tabular._explain_row import RowExplanation, explain_row
+    from skldl.tabular._fit import FitOptions, FittedTable, fit_table
     from skldl.tabular._models import AUTO
     from skldl.tabular._prediction import predict_table
-    from skldl.tabular._training import FittedTable, fit_table
 
 __all__ = [
     "AUTO",
     "Choice",
     "ColumnEffects",
     "DriftMonitor",
+    "FitOptions",
     "FittedTable",
     "RowExplanation",
     "TableEncoder",
@@ -40,6 +41,6 @@ __getattr__ = lazy_names(
         "_explain_row": ("RowExplanation", "explain_row"),
         "_models": ("AUTO",),
         "_prediction": ("predict_table",),
-        "_training": ("FittedTable", "fit_table"),
+        "_fit": ("FitOptions", "FittedTable", "fit_table"),
     },
 )

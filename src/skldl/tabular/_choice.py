@@ -7,6 +7,7 @@ many: each fold is judged by the setting that is best on the other folds (`skldl
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skldl.data._dataset import Dataset
-from skldl.exceptions import DataError, TableError
+from skldl.exceptions import DataError, Message, Parameter, TableError
 from skldl.metrics._measure import without_rounding
 from skldl.metrics._skill import show_skill
 from skldl.selection import (
@@ -78,9 +79,9 @@ class Choice:
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldl.tabular import fit_table
+    >>> from skldl.tabular import FitOptions, fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> choice = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).choice
+    >>> choice = fit_table(table, ["no", "yes"], model="sa-bfgs", options=FitOptions(folds=2)).choice
     >>> choice.best.candidate.name, choice.n_folds
     ('SA-BFGS', 2)
     """
@@ -161,7 +162,7 @@ def choose_model(
     >>> from skldl.tabular import TableEncoder, choose_model
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
     >>> candidates = [Candidate("AA-kNN", "skldl:AAKNN", grid={"n_neighbors": (1, 5)})]
-    >>> choose_model(from_table(table, labels=["no", "yes"]), candidates, TableEncoder(), folds=3).n_rows
+    >>> choose_model(from_table(table, ["no", "yes"]), candidates, TableEncoder(), folds=3).n_rows
     40
     """
     part = dataset.take(_sample(dataset, selection_rows, random_state))
@@ -266,3 +267,83 @@ def _sample(dataset: Dataset, most: int, seed: int) -> IntArray:
     drawn = np.zeros(len(sizes), dtype=bool)
     drawn[order[: max(last + 1, 2)]] = True
     return np.flatnonzero(drawn[unit_of])
+
+
+def show_setting(setting: Mapping[str, Any]) -> str:
+    """Format a setting: the parameter without the step of the pipeline.
+
+    Examples
+    --------
+    >>> show_setting({"regressor__min_samples_leaf": 20})
+    ' (min_samples_leaf=20)'
+    """
+    text = ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in setting.items())
+    return f" ({text})" if text else ""
+
+
+def failures_of(choice: Choice) -> list[str]:
+    """Settings that could not be fitted, as sentences."""
+    return [f"{failure.candidate}{show_setting(failure.setting)}: {failure.reason}" for failure in choice.failures]
+
+
+def _name(trial: Trial) -> str:
+    return f"{trial.candidate.name}{show_setting(trial.setting)}"
+
+
+def reasons(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[str]:
+    """Reasons for the choice of a candidate and its expected quality, as sentences."""
+    best, estimate = choice.best, choice.estimate
+    rows = f"{choice.n_rows} rows" if choice.n_rows == n_rows else f"{choice.n_rows} of {n_rows} rows"
+    together = ", groups kept together" if grouped else ""
+    lines = [
+        f"{_name(best)}: {'the least' if auto else 'a'} held-out Kullback-Leibler divergence of {best.divergence:.4g} "
+        f"in {choice.n_folds} folds of {rows}{together}."
+    ]
+    others = [trial for trial in choice.candidates if trial is not best]
+    if others:
+        lines.append(f"The others: {', '.join(f'{_name(trial)} {trial.divergence:.4g}' for trial in others)}.")
+    chosen = "" if len(set(map(str, estimate.choices))) == 1 else ", with the choice made anew from the other folds"
+    lines.append(f"{choice.expectation} Each fold is judged by models that have not seen it{chosen}.")
+    return lines
+
+
+def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
+    """Warnings about the model."""
+    counts = Counter(failures_of(choice))
+    found = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
+    if choice.n_rows < n_rows and pool:
+        found.append(f"The estimate rests on {choice.n_rows} of {n_rows} rows, drawn at random.")
+    elif choice.n_rows < n_rows:
+        found.append(
+            Message(
+                f"The model was chosen on {choice.n_rows} of {n_rows} rows, drawn at random, and learned "
+                "from all of them. ",
+                Parameter("selection_rows"),
+                " changes the number.",
+            )
+        )
+    return [*found, *choice.notes, *doubts_on_skill(choice)]
+
+
+def doubts_on_skill(choice: Choice) -> list[str]:
+    """Warnings about a model that is no better than the mean distribution, or not clearly."""
+    tried = [trial.candidate for trial in choice.candidates]
+    if choice.best.candidate.is_baseline:
+        if len(tried) == 1:  # it was asked for, and nothing else was tried
+            return []
+        return [
+            "No model is better than predicting the mean distribution for every row: these columns do not predict the "
+            "labels, or there are too few rows."
+        ]
+    if choice.skill[0] <= ROUNDING:
+        model = "This model" if len(tried) == 1 else "The choice, made anew from other rows,"
+        return [
+            Message(
+                f"{model} is not better than predicting the mean distribution for every row (",
+                Parameter("model", "mean"),
+                ").",
+            )
+        ]
+    if not choice.beats_mean:
+        return ["It is not clearly better than predicting the mean distribution: its interval reaches below zero."]
+    return []

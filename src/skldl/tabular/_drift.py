@@ -123,7 +123,7 @@ class DriftMonitor:
     >>> import pandas as pd
     >>> from skldl.tabular import DriftMonitor, fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> model = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model
+    >>> model = fit_table(table, ["no", "yes"], model="sa-bfgs").model
     >>> monitor = DriftMonitor(model)
     >>> new = pd.DataFrame({"x": range(100, 140)})
     >>> monitor.update(new, model.predict(new))

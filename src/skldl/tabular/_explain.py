@@ -45,7 +45,7 @@ class ColumnEffects:
     >>> import pandas as pd
     >>> from skldl.tabular import column_effects, fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> effects = column_effects(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model, table)
+    >>> effects = column_effects(fit_table(table, ["no", "yes"], model="sa-bfgs").model, table)
     >>> effects.columns, effects.movement.shape
     (['x'], (1, 2))
     """
@@ -112,7 +112,7 @@ def column_effects(
     >>> import pandas as pd
     >>> from skldl.tabular import column_effects, fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> model = fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model
+    >>> model = fit_table(table, ["no", "yes"], model="sa-bfgs").model
     >>> column_effects(model, table, table[["no", "yes"]], n_repeats=2).n_rows
     40
     """
@@ -178,7 +178,7 @@ def feature_weights(model: Any) -> pd.DataFrame | None:
     >>> import pandas as pd
     >>> from skldl.tabular import feature_weights, fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> feature_weights(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model).shape
+    >>> feature_weights(fit_table(table, ["no", "yes"], model="sa-bfgs").model).shape
     (1, 2)
     """
     step = last_step(model)

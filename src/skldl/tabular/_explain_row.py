@@ -37,7 +37,7 @@ class RowExplanation:
     >>> import pandas as pd
     >>> from skldl.tabular import explain_row, fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> explanation = explain_row(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model, table, 0)
+    >>> explanation = explain_row(fit_table(table, ["no", "yes"], model="sa-bfgs").model, table, 0)
     >>> explanation.how, list(explanation.prediction.index)
     ('contributions', ['no', 'yes'])
     """
@@ -72,7 +72,7 @@ def explain_row(model: Any, table: Any, row: int, *, typical: Mapping[str, Any] 
     >>> import pandas as pd
     >>> from skldl.tabular import explain_row, fit_table
     >>> table = pd.DataFrame({"x": range(40)}).assign(no=lambda t: 1 - t.x / 50, yes=lambda t: t.x / 50)
-    >>> explanation = explain_row(fit_table(table, ["no", "yes"], model="sa-bfgs", folds=2).model, table, 0)
+    >>> explanation = explain_row(fit_table(table, ["no", "yes"], model="sa-bfgs").model, table, 0)
     >>> "(intercept)" in explanation.table.index
     True
     """

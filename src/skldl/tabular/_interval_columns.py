@@ -32,7 +32,7 @@ def intervals_of(model: Any, level: float, covers: str = "given") -> Intervals:
     if found is None:
         raise DataError(
             "The model keeps no calibration rows, so its predictions have no intervals. Make it again with "
-            "skldl fit --intervals, in Python with fit_table(intervals=True)."
+            "skldl fit --intervals, in Python with fit_table(options=FitOptions(intervals=True))."
         )
     if covers == "given":
         return found
