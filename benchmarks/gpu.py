@@ -276,7 +276,7 @@ def time_passes(bench: Bench, X: torch.Tensor, D: torch.Tensor) -> None:
     for centred in (False, True):
         timing = bench.time(lambda centred=centred: read_moments(rows, centred=centred))
         bench.record("fit", f"moments of X and D, about the mean: {centred}", timing)
-    (moments,) = read_moments(rows, centred=False, diagonal=True)
+    (moments,) = read_moments(rows, centred=False)
     passes, before = Passes(rows, largest=moments.largest), _blocks.DEVICE_CELLS
     U, uses = np.full((1, X.shape[1], D.shape[1]), 0.01), np.ones((1, 1), dtype=bool)
     for power in (22, 23, 24, 25, 26, 27):

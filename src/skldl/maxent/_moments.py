@@ -15,6 +15,7 @@ of about 1e-15 of the squared mean. Two kinds of sparse columns have few digits 
 - All others, such as 10⁷ + noise, which are rejected where the digits are too few.
 """
 
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy import sparse
 
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._rows import Sums
-from skldl.maxent import _blocks
+from skldl.maxent._blocks import DEVICE_CELLS, GRAM_CELLS, gram, is_single, row_products, row_sum, variances
 from skldl.maxent._folds import ALL_TOGETHER, Folds
 from skldl.utils.arrays import (
     SPARSE_DIGITS,
@@ -64,7 +65,7 @@ class Moments(NamedTuple):
     measured : ndarray of shape (n_features,)
         Σ w (x − origin): the same as ``sums`` unless columns of sparse rows were measured from another value.
     products : ndarray of shape (n_features, n_features) or (n_features,)
-        Σ w (x − m)(x − m)ᵀ or its diagonal, m the mean if ``about_mean``, else ``origin``.
+        Σ w (x − m)(x − m)ᵀ or its diagonal, m the mean if ``about_mean``, else ``origin``; zero if not needed.
     target : ndarray of shape (n_features, n_labels)
         Σ w x dᵀ; missing degrees count as zero, here and below.
     mass : ndarray of shape (n_labels,)
@@ -177,16 +178,32 @@ def few_rows(n_rows: int | None, n_features: int) -> bool:
     return n_rows is not None and n_rows < n_features and n_rows <= MAX_MATRIX
 
 
-def read_moments(
-    rows: Rows,
-    folds: Folds = ALL_TOGETHER,
-    *,
-    centred: bool,
-    diagonal: bool = False,
-    facts: bool = False,
-    total: float | None = None,
-    n_threads: int = 1,
-) -> list[Moments]:
+@dataclass(frozen=True)
+class Plan:
+    """What a pass computes.
+
+    Attributes
+    ----------
+    centred : bool
+        Whether products will be needed about the mean.
+    products : {"matrix", "variances", "none"}
+        Products of all columns, their diagonal, or none.
+    facts : bool
+        Whether rare columns will be asked for.
+    total : float or None
+        Sum of the weights of rows in memory, if it is known better than up to rounding.
+    n_threads : int
+        Number of blocks of dense rows to work on at once; it changes no digit.
+    """
+
+    centred: bool
+    products: str = "matrix"
+    facts: bool = False
+    total: float | None = None
+    n_threads: int = 1
+
+
+def read_moments(rows: Rows, folds: Folds = ALL_TOGETHER, **plan: Any) -> list[Moments]:
     """Moments of each fold in one pass, or in two if columns of sparse rows must be measured from common values.
 
     Parameters
@@ -195,27 +212,18 @@ def read_moments(
         The rows.
     folds : Folds, default: all together
         Their folds.
-    centred : bool
-        Whether products will be needed about the mean.
-    diagonal : bool, default=False
-        Whether only the variances are needed, even where there are few columns.
-    facts : bool, default=False
-        Whether rare columns will be asked for.
-    total : float, default=None
-        Sum of the weights of rows in memory, if it is known better than up to rounding.
-    n_threads : int, default=1
-        Number of blocks of dense rows to work on at once; it changes no digit.
+    **plan
+        What is needed: the attributes of `Plan`.
     """
-    diagonal = diagonal or rows.n_features > MAX_MATRIX
-
-    def read(origin: FloatArray | None) -> list[Moments]:
-        return _split(rows.sum(_moments, folds, centred, diagonal, facts, origin, total, n_threads, merge=_merge))
-
-    moments = read(None)
-    if not (centred and moments[0].is_sparse):
-        return moments
-    origin = _origin(moments)
-    return read(origin) if origin.any() else moments
+    needed = Plan(**plan)
+    if needed.products == "matrix" and rows.n_features > MAX_MATRIX:
+        needed = replace(needed, products="variances")
+    moments = _split(rows.sum(_moments, folds, needed, None, merge=_merge))
+    if needed.centred and moments[0].is_sparse:
+        origin = _origin(moments)
+        if origin.any():
+            return _split(rows.sum(_moments, folds, needed, origin, merge=_merge))
+    return moments
 
 
 def merged(moments: list[Moments]) -> Moments:
@@ -241,22 +249,10 @@ def _diagonal(second: FloatArray) -> FloatArray:
     return np.diag(second) if second.ndim == 2 else second
 
 
-def _moments(
-    chunk: Chunk,
-    folds: Folds,
-    centred: bool,
-    diagonal: bool,
-    facts: bool,
-    origin: FloatArray | None,
-    total: float | None,
-    n_threads: int,
-) -> Sums:
+def _moments(chunk: Chunk, folds: Folds, plan: Plan, origin: FloatArray | None) -> Sums:
     """Moments of one chunk, one after another those of each fold."""
-    return tuple(
-        value
-        for some in folds.segments(chunk)
-        for value in _of_rows(some.X, some.D, some.weight, centred, diagonal, facts, origin, total, n_threads)
-    )
+    segments = folds.segments(chunk)
+    return tuple(value for some in segments for value in _of_rows(some.X, some.D, some.weight, plan, origin))
 
 
 def _split(sums: Sums) -> list[Moments]:
@@ -301,54 +297,49 @@ def _joined(first: Moments, second: Moments) -> Moments:
     )
 
 
-def _of_rows(
-    X: Any,
-    D: Any,
-    weight: Any,
-    centred: bool,
-    diagonal: bool,
-    facts: bool,
-    origin: FloatArray | None,
-    total: float | None,
-    n_threads: int,
-) -> Moments:
+def _of_rows(X: Any, D: Any, weight: Any, plan: Plan, origin: FloatArray | None) -> Moments:
     """Moments of some rows, which may be none."""
     n_features, is_sparse, is_device = int(X.shape[1]), sparse.issparse(X), is_device_array(X)
-    about_mean = centred and not is_sparse
-    nothing = np.full(n_features, np.nan)
-    shared = (np.zeros(n_features) if origin is None else origin, about_mean, is_sparse)
-    constant = CONSTANT_COLUMN[4 if _blocks.is_single(X) else 8]
+    about_mean = plan.centred and not is_sparse
+    zeros: FloatArray = np.zeros(n_features)
+    unknown = np.full(n_features, np.nan)
+    measured_from = zeros if origin is None else origin
+    shared = measured_from, about_mean, bool(is_sparse), CONSTANT_COLUMN[4 if is_single(X) else 8]
     if not X.shape[0]:
-        zeros = np.zeros(n_features)
-        products = np.zeros(n_features if diagonal else (n_features, n_features))
+        products = np.zeros((n_features, n_features)) if plan.products == "matrix" else zeros.copy()
         of_labels = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0
-        return Moments(0, 0.0, zeros, zeros, products, *of_labels, nothing, nothing, zeros, zeros, *shared, constant)
+        return Moments(0, 0.0, zeros, zeros, products, *of_labels, unknown, unknown, zeros, zeros, *shared)
+    total = plan.total
     if total is None:
         total = float(X.shape[0]) if weight is None else float(namespace(weight).sum(weight))
-    sums = _blocks.row_sum(X, weight)
+    sums = row_sum(X, weight)
     rows = X if origin is None else sparse_minus(X, origin)
-    measured = sums if origin is None else _blocks.row_sum(rows, weight)
     mean = (as_type_of(sums / total, X) if is_device else sums / total) if about_mean else None
-    products = _blocks.variances(rows, weight, mean) if diagonal else _blocks.gram(rows, weight, mean, n_threads)
-    low, high = _ends(X) if not is_sparse or centred or facts else (nothing, nothing)
-    n_nonzero, inside = _facts(X, low, high) if facts or (is_sparse and centred) else (nothing, nothing)
+    products = zeros.copy()
+    if plan.products != "none":
+        products = (
+            gram(rows, weight, mean, plan.n_threads) if plan.products == "matrix" else variances(rows, weight, mean)
+        )
+    needs_facts = plan.facts or (is_sparse and plan.centred)
+    needs_ends = needs_facts or (not is_sparse and plan.products == "matrix")  # a bound for scores is worth a look then
+    low, high = _ends(X) if needs_ends else (unknown, unknown)
+    n_nonzero, inside = _facts(X, low, high) if needs_facts else (unknown, unknown)
     seen = np.nan_to_num(D) if not is_device and has_gaps(D) else D
     of_rows = entropy(seen)
     return Moments(
         int(X.shape[0]),
         total,
         sums,
-        measured,
+        sums if origin is None else row_sum(rows, weight),
         products,
-        _blocks.row_products(X, seen, weight),
-        _blocks.row_sum(seen, weight),
+        row_products(X, seen, weight),
+        row_sum(seen, weight),
         sum_in_double(of_rows) if weight is None else as_double(of_rows) @ weight,
         low,
         high,
         n_nonzero,
         inside,
         *shared,
-        constant,
     )
 
 
@@ -374,7 +365,7 @@ def _facts(X: Any, low: Any, high: Any) -> tuple[Any, Any]:
     xp = namespace(X)
     ends = as_type_of(low, X), as_type_of(high, X)
     n_nonzero = inside = xp.zeros_like(low)
-    for some in row_blocks(X.shape[0], n_features, _blocks.DEVICE_CELLS if is_device_array(X) else _blocks.GRAM_CELLS):
+    for some in row_blocks(X.shape[0], n_features, DEVICE_CELLS if is_device_array(X) else GRAM_CELLS):
         rows = X[some, ...]
         n_nonzero = n_nonzero + sum_in_double(as_double(rows != 0), axis=0)
         inside = inside + sum_in_double(as_double((rows != ends[0]) & (rows != ends[1])), axis=0)

@@ -26,9 +26,9 @@ from skldl.maxent._search import (
     Settings,
     Weights,
     fit,
+    fit_path_of_rows,
+    fit_rows,
     make_problem,
-    run,
-    run_path,
     starting_weights,
 )
 from skldl.utils.missing import COMPLETE
@@ -260,14 +260,14 @@ class SABFGS(PartialLDL):
             return
         rows, start = CheckedRows(X, D, sample_weight), self._start(X.shape[1], D.shape[1])
         if param == "alpha":
-            path = run_path(rows, values, self._settings())
+            path = fit_path_of_rows(rows, values, self._settings())
             for alpha, weights in sorted(zip(values, path, strict=True), key=lambda pair: -pair[0]):
                 weights.warn_unless_converged(type(self).__name__, alpha, self._settings())
             for weights in path:
                 yield probabilities(X_new, weights.W, weights.b)
         else:
             self.set_params(max_iter=max(values))
-            weights = run(rows, self.alpha, self._settings(), start=start, keep=frozenset(values))
+            weights = fit_rows(rows, self.alpha, self._settings(), start=start, keep=frozenset(values))
             for value in values:
                 yield probabilities(X_new, *weights.kept.get(value, (weights.W, weights.b)))
 

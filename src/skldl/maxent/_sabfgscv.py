@@ -1,7 +1,7 @@
 """SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation and features scaled inside."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -24,10 +24,10 @@ from skldl.maxent._search import (
     Weights,
     fit,
     fit_path,
+    fit_path_of_rows,
+    fit_rows,
     informative_rows,
     precise_rows,
-    run,
-    run_path,
 )
 from skldl.maxent._whitening import factorise_moments
 from skldl.selection._folds import pairs_of, shuffled_folds
@@ -39,7 +39,9 @@ from skldl.utils.typing import FloatArray, IntArray
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MAX_KEPT_NUMBERS = 20_000_000
-FOLD_TOL = 1e-6  # the choice of alpha does not see smaller differences
+"""Predictions of all rows for all alphas up to which those of the chosen alpha are kept; chosen by hand."""
+FOLD_TOL = 1e-6
+"""``tol`` of the fits of the folds: held-out divergences differ by far more than this between alphas."""
 NUMBERS_OF_A_SEARCH = 40
 """Arrays of the size of the weights that a search keeps: L-BFGS has 20 steps and as many changes of the gradient."""
 MAX_NUMBERS = 1 << 28
@@ -49,11 +51,11 @@ MAX_NUMBERS = 1 << 28
 class SABFGSCV(PartialLDL):
     """Maximum entropy model whose penalty is chosen by cross-validation: the model to begin with.
 
-    The model is that of `skldl.SABFGS` [1]_ with an intercept and with features scaled inside, so that the penalty
-    treats them alike. For each fold, the whole path of ``alphas`` comes from one factorisation of the training rows,
-    each fit beginning where the one before ended. The alpha with the least held-out Kullback-Leibler divergence is
-    taken, and the model is fitted again on all rows. The largest default alphas predict the mean distribution, so the
-    choice is never much worse than that.
+    The model is that of `skldl.SABFGS` [1]_ with an intercept and with features that are scaled internally, so that the
+    penalty treats them alike. In each fold all ``alphas`` share one factorisation of the training rows, and each fit
+    begins where the one before ended. The alpha with the smallest held-out Kullback-Leibler divergence is taken, and
+    the model is fitted again on all rows. The largest default alphas predict the mean distribution, so the choice is
+    never much worse than that.
 
     Parameters
     ----------
@@ -68,16 +70,17 @@ class SABFGSCV(PartialLDL):
         How features are scaled inside. "standard" divides each by its standard deviation, "raw" leaves them as they
         are, and "mixed" leaves features with two values, or with more than nine zeros in ten, and divides the others:
         rare features would grow large otherwise. "auto" tries "standard", and "mixed" where it differs, and takes the
-        one with the lesser held-out divergence.
+        one with the smaller held-out divergence.
     one_standard_error : bool, default=False
-        Whether to take the largest alpha whose divergence is within one standard error (over folds) of the least.
+        Whether to take the largest alpha whose divergence is within one standard error (over folds) of the smallest.
     max_iter : int, default=1000
-        Largest number of steps for each alpha.
+        Maximum number of steps for each alpha.
     tol : float, default=1e-8
         Largest estimated excess of the mean Kullback-Leibler divergence over the optimum in the final fit; see
         `skldl.SABFGS`.
     n_jobs : int, default=None
-        Number of folds to work on at once, through joblib.
+        Number of threads that work on blocks of dense rows in memory, or on splits that are no folds; None is one, -1
+        all cores. It changes no digit of the result.
     missing : {"auto", "degrees", "renormalised"}, default="auto"
         What NaN in y means; see `skldl.SABFGS`. The held-out divergence is that of what was observed, too.
 
@@ -109,9 +112,10 @@ class SABFGSCV(PartialLDL):
     -----
     A row with weight two is not quite the same row twice: the two copies can fall into different folds.
 
-    Rows in chunks take a number of folds. Up to 4,194,304 rows the folds are those in memory, and so are the scores up
-    to rounding; beyond that a hash of its position says which fold a row belongs to, and nothing is kept for each row.
-    All folds and scalings share each pass over the rows. There are no ``oof_predictions_``; ``n_jobs`` has no effect.
+    All folds and scalings share each pass over the rows. For rows in chunks ``cv`` is a number of folds: up to
+    4,194,304 rows these are the folds that rows in memory have; beyond that a hash of its position assigns a row to a
+    fold, and nothing is stored for each row. There are no ``oof_predictions_``, unless rows are so few that they are
+    fitted in memory.
 
     See Also
     --------
@@ -212,33 +216,37 @@ class SABFGSCV(PartialLDL):
             raise DataError(f"cv={self.cv!r}, but rows in chunks take a number of folds. Set one, or pass arrays.")
 
     def _learn(self, rows: Rows, splits: list[Split] | None) -> None:
-        """Choose scaling and alpha by the splits (None: by ``cv`` folds), and fit all rows."""
+        """Choose scaling and alpha by the splits (None: ``cv`` shuffled folds), and fit all rows."""
         alphas, settings = self._alphas(), self._settings()
         loose = replace(settings, tol=max(settings.tol, FOLD_TOL))
-        trials = _trials(rows, splits, int(self.cv) if splits is None else len(splits), loose)
+        trials = _make_trials(rows, splits, len(splits) if splits is not None else int(self.cv), loose)
         scalings = [self.scaling]
         if self.scaling == "auto":
             scalings = ["standard", "mixed"] if trials.of_all.rare_columns().any() else ["standard"]
-        paths, scores = trials.run(alphas, scalings)
-        best = int(np.argmin([table.mean(axis=1).min() for table in scores]))
-        self.__dict__.pop("oof_predictions_", None)  # those of a fit before
-        self.alphas_, self.scaling_, self.cv_scores_ = alphas, scalings[best], scores[best]
-        position = _choose(alphas, self.cv_scores_, self.one_standard_error)
+        outcomes = trials.run(alphas, scalings)
+        best = min(outcomes, key=lambda outcome: outcome.scores.mean(axis=1).min())
+        position = _choose(alphas, best.scores, self.one_standard_error)
+        self.alphas_, self.scaling_, self.cv_scores_ = alphas, best.scaling, best.scores
         self.alpha_ = float(alphas[position])
-        held_out = None
-        if (
-            isinstance(trials.rows, CheckedRows)
-            and len(alphas) * len(trials.rows.chunk) * self.n_labels_ <= MAX_KEPT_NUMBERS
-        ):
-            held_out = trials.predictions([path[position] for path in paths[best]])
-        if held_out is not None:
-            self.oof_predictions_ = held_out
-        weights = trials.fit(self.alpha_, self.scaling_, settings)
+        self._keep_predictions(trials, [path[position] for path in best.paths])
+        weights = trials.fit(self.alpha_, best.scaling, settings)
         weights.warn_unless_converged(type(self).__name__, self.alpha_, settings)
         self.coef_ = np.ascontiguousarray(weights.W.T)
         self.intercept_ = weights.b
         self.n_iter_ = weights.run.n_iter
         self.loss_curve_ = weights.run.loss_curve
+
+    def _keep_predictions(self, trials: "Trials", weights: "Path") -> None:
+        """Keep the held-out predictions where there are some, and remove those of a fit before."""
+        self.__dict__.pop("oof_predictions_", None)
+        rows = trials.rows
+        if not isinstance(rows, CheckedRows):
+            return
+        if len(self.alphas_) * len(rows.chunk) * self.n_labels_ > MAX_KEPT_NUMBERS:
+            return
+        held_out = trials.predictions(weights)
+        if held_out is not None:
+            self.oof_predictions_ = held_out
 
     def _alphas(self) -> FloatArray:
         return np.atleast_1d(np.asarray(DEFAULT_ALPHAS if self.alphas is None else self.alphas, dtype=np.float64))
@@ -269,8 +277,27 @@ Path = list[tuple[FloatArray, FloatArray]]
 """Weights of the features and intercepts for each alpha."""
 
 
+@dataclass
+class Outcome:
+    """The fits of all splits with one scaling.
+
+    Attributes
+    ----------
+    scaling : str
+        The scaling.
+    paths : list of Path
+        The weights of each split.
+    scores : ndarray of shape (n_alphas, n_splits)
+        Mean divergence on the rows that each split holds out.
+    """
+
+    scaling: str
+    paths: list[Path]
+    scores: FloatArray
+
+
 class Trials:
-    """Fits of many alphas and scalings on each split of rows, and what they are worth on the rows held out.
+    """Fits of many alphas and scalings on splits of rows.
 
     Parameters
     ----------
@@ -279,37 +306,52 @@ class Trials:
     settings : Settings
         Of the fits of the splits.
     of_all : Moments
-        Of all rows; products of columns are not needed.
+        Of all rows; only variances and facts about columns are needed.
     """
 
     def __init__(self, rows: Rows, settings: Settings, of_all: Moments) -> None:
         self.rows, self.settings, self.of_all = rows, settings, of_all
 
-    def run(self, alphas: FloatArray, scalings: list[str]) -> tuple[list[list[Path]], list[FloatArray]]:
-        """For each scaling the paths of all splits, and held-out mean divergences (n_alphas, n_splits)."""
+    def run(self, alphas: FloatArray, scalings: list[str]) -> list[Outcome]:
+        """Fit all alphas on all splits, once for each scaling."""
         raise NotImplementedError
 
     def predictions(self, weights: Path) -> Any:
-        """Predictions of each row by the weights of the split that holds it out; None unless each is held out once."""
+        """Predictions of each row with the weights of the split that holds it out; None if not each is held out once.
+
+        They are in the order of the rows and, on a device, in their precision.
+        """
         raise NotImplementedError
 
     def fit(self, alpha: float, scaling: str, settings: Settings) -> Weights:
         """Fit all rows."""
-        return run(self.rows, alpha, settings, factors=self.of_all.factors(scaling))
+        raise NotImplementedError
 
 
 class FoldTrials(Trials):
     """Trials on folds of rows: the moments of all folds come from one pass, and all searches share each pass.
 
-    Rows that carry nothing to learn from, because too few of their degrees were observed, count for the scaling alone.
+    Rows from which nothing can be learned, because too few of their degrees were observed, count for the scaling alone.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    folds : Folds
+        Their folds.
+    settings : Settings
+        Of the fits of the folds.
+    order : ndarray of shape (n_rows,), default=None
+        If the rows were sorted by their folds: where each row came from.
     """
 
     def __init__(self, rows: Rows, folds: Folds, settings: Settings, order: IntArray | None = None) -> None:
         self.folds, self.order = folds, order
-        self.of_folds = self.of_learners = _moments_of(rows, folds, settings)
+        precise = precise_rows(rows)  # predictions are made in the precision of the rows as they came
+        self.of_folds = self.of_learners = _moments_of(precise, folds, settings)
         super().__init__(rows, settings, merged(self.of_folds))
-        self.learners, self.learner_folds = informative_rows(rows, settings.missing), folds
-        if self.learners is not rows:
+        self.learners, self.learner_folds = informative_rows(precise, settings.missing), folds
+        if self.learners is not precise:
             kept = informative(np.asarray(in_memory(rows).chunk.D), settings.missing)
             self.learner_folds = folds.without(kept)
             self.of_learners = _moments_of(self.learners, self.learner_folds, settings)
@@ -317,7 +359,7 @@ class FoldTrials(Trials):
             self.learners, self.learner_folds, self.of_all.largest, settings.missing, settings.n_threads
         )
 
-    def run(self, alphas: FloatArray, scalings: list[str]) -> tuple[list[list[Path]], list[FloatArray]]:
+    def run(self, alphas: FloatArray, scalings: list[str]) -> list[Outcome]:
         tasks = [(fold, scaling) for fold in range(self.folds.n_folds) for scaling in scalings]
         size = (NUMBERS_OF_A_SEARCH + len(alphas)) * self.of_all.target.size + self.of_all.products.size
         together = max(1, MAX_NUMBERS // size)
@@ -326,12 +368,11 @@ class FoldTrials(Trials):
             some = tasks[first : first + together]
             searches = [fit_path(self._problem(*task), list(alphas), self.settings) for task in some]
             uses = np.array([np.arange(self.folds.n_folds) != fold for fold, _ in some])
-            for found in self.passes.run_together(searches, uses):
-                paths.append([(weights.W, weights.b) for weights in found])
+            found = self.passes.run_together(searches, uses)
+            paths += [[(weights.W, weights.b) for weights in path] for path in found]
         scores = self._scores(paths, [fold for fold, _ in tasks])
-        return [paths[k :: len(scalings)] for k in range(len(scalings))], [
-            scores[k :: len(scalings)].T for k in range(len(scalings))
-        ]
+        n_scalings = len(scalings)
+        return [Outcome(scaling, paths[k::n_scalings], scores[k::n_scalings].T) for k, scaling in enumerate(scalings)]
 
     def _problem(self, fold: int, scaling: str) -> Problem:
         """The rows without one fold (-1: all rows) as a problem."""
@@ -343,17 +384,17 @@ class FoldTrials(Trials):
         return Problem(objective, factorise_moments(moments, factors, fit_intercept=True), self.passes)
 
     def _scores(self, paths: list[Path], held_out: list[int]) -> FloatArray:
-        """Held-out mean divergences (n_paths, n_alphas) from one pass: the loss there minus the entropy."""
+        """Mean divergences (n_paths, n_alphas) on the fold that each path holds out: one pass for all of them."""
         W, b = (np.stack([part[k] for path in paths for part in path]) for k in (0, 1))
-        n_alphas = len(paths[0])
-        uses = np.repeat(np.equal.outer(held_out, np.arange(self.folds.n_folds)), n_alphas, axis=0)
+        uses = np.repeat(np.equal.outer(held_out, np.arange(self.folds.n_folds)), len(paths[0]), axis=0)
         sums = self.passes.sums(uses, W, b, gradient=False)
-        missing, scores = self.settings.missing, np.zeros(len(W))
+        scores = np.zeros(len(W))
         for fold, moments in enumerate(self.of_learners):
             if moments.n_rows:
+                used, missing = uses[:, fold], self.settings.missing
                 objective = _objective(moments, None, self.learners, self.learner_folds, [fold], missing)
-                scores[uses[:, fold]] = objective.divergences(sums, W, b)[uses[:, fold]]
-        return scores.reshape(-1, n_alphas)
+                scores[used] = objective.divergences(sums, W, b)[used]
+        return scores.reshape(len(paths), -1)
 
     def predictions(self, weights: Path) -> Any:
         assert isinstance(self.rows, CheckedRows)
@@ -367,39 +408,41 @@ class FoldTrials(Trials):
 
 
 class SplitTrials(Trials):
-    """Trials on splits of rows in memory, one after the other.
+    """Trials on splits of rows in memory, one split after the other.
 
     For splits that are no folds, and for rows so few that they are fitted in the space of the rows.
     """
 
     def __init__(self, rows: CheckedRows, splits: list[Split], settings: Settings) -> None:
-        super().__init__(rows, settings, _moments_of(rows, ALL_TOGETHER, settings, diagonal=True)[0])
+        super().__init__(rows, settings, _moments_of(rows, ALL_TOGETHER, settings, products="variances")[0])
         self.splits, self.chunk = splits, rows.chunk
 
-    def run(self, alphas: FloatArray, scalings: list[str]) -> tuple[list[list[Path]], list[FloatArray]]:
-        alone = replace(self.settings, n_threads=1)
+    def run(self, alphas: FloatArray, scalings: list[str]) -> list[Outcome]:
+        alone = replace(self.settings, n_threads=1)  # the threads are for the splits
 
         def of_split(split: Split) -> list[tuple[Path, FloatArray]]:
             train, test = (_rows_of(take(self.chunk, part)) for part in split)
-            (moments,) = _moments_of(train, ALL_TOGETHER, alone, diagonal=True)
+            (moments,) = _moments_of(train, ALL_TOGETHER, alone, products="variances")
             held_out = informative_rows(test, self.settings.missing, may_be_none=True)
             found = []
             for scaling in scalings:
-                path = run_path(train, list(alphas), alone, moments.factors(scaling))
+                path = fit_path_of_rows(train, list(alphas), alone, moments.factors(scaling))
                 found.append(([(weights.W, weights.b) for weights in path], self._scores(path, held_out)))
             return found
 
         by_split = list(in_threads(of_split, self.splits, self.settings.n_threads))
-        by_scaling = [[outcomes[k] for outcomes in by_split] for k in range(len(scalings))]
-        paths = [[path for path, _ in outcomes] for outcomes in by_scaling]
-        return paths, [np.column_stack([scores for _, scores in outcomes]) for outcomes in by_scaling]
+        outcomes = []
+        for k, scaling in enumerate(scalings):
+            paths, scores = zip(*(found[k] for found in by_split), strict=True)
+            outcomes.append(Outcome(scaling, list(paths), np.column_stack(scores)))
+        return outcomes
 
     def _scores(self, path: list[Weights], rows: Rows) -> FloatArray:
-        """Held-out mean divergence for each alpha."""
-        W, b = np.stack([weights.W for weights in path]), np.stack([weights.b for weights in path])
+        """Mean divergence on some rows for each alpha."""
         if not rows.n_rows:
             return np.zeros(len(path))
-        (moments,) = _moments_of(rows, ALL_TOGETHER, self.settings, diagonal=True)
+        (moments,) = _moments_of(rows, ALL_TOGETHER, self.settings, products="none")
+        W, b = np.stack([weights.W for weights in path]), np.stack([weights.b for weights in path])
         passes = Passes(rows, missing=self.settings.missing)
         sums = passes.sums(np.ones((len(path), 1), dtype=bool), W, b, gradient=False)
         return _objective(moments, None, rows, ALL_TOGETHER, [0], passes.missing).divergences(sums, W, b)
@@ -412,8 +455,11 @@ class SplitTrials(Trials):
         X = self.chunk.X
         return _in_order([probabilities(take_rows(X, t), *own) for t, own in zip(tests, weights, strict=True)], order)
 
+    def fit(self, alpha: float, scaling: str, settings: Settings) -> Weights:
+        return fit_rows(self.rows, alpha, settings, factors=self.of_all.factors(scaling))
 
-def _trials(rows: Rows, splits: list[Split] | None, n_folds: int, settings: Settings) -> Trials:
+
+def _make_trials(rows: Rows, splits: list[Split] | None, n_folds: int, settings: Settings) -> Trials:
     """The trials of splits (None: of so many shuffled folds), in the form that the rows allow."""
     if splits is None:
         count = rows.n_rows
@@ -429,8 +475,8 @@ def _trials(rows: Rows, splits: list[Split] | None, n_folds: int, settings: Sett
     folds = Folds.of_splits(splits, len(rows.chunk))
     if folds is None or few_rows(smallest, rows.n_features):
         return SplitTrials(rows, splits, settings)
-    order, folds = folds.in_order(len(rows.chunk))
-    return FoldTrials(precise_rows(_rows_of(take(rows.chunk, order))), folds, settings, order)
+    order, folds = folds.in_order(len(rows.chunk))  # so that the rows of a fold are a slice in each pass
+    return FoldTrials(_rows_of(take(rows.chunk, order)), folds, settings, order)
 
 
 def _count(chunk: Chunk) -> Sums:
@@ -456,8 +502,8 @@ def _rows_of(chunk: Chunk) -> CheckedRows:
     return CheckedRows(chunk.X, chunk.D, chunk.weight)
 
 
-def _moments_of(rows: Rows, folds: Folds, settings: Settings, *, diagonal: bool = False) -> list[Moments]:
-    return read_moments(rows, folds, centred=True, diagonal=diagonal, facts=True, n_threads=settings.n_threads)
+def _moments_of(rows: Rows, folds: Folds, settings: Settings, *, products: str = "matrix") -> list[Moments]:
+    return read_moments(rows, folds, centred=True, products=products, facts=True, n_threads=settings.n_threads)
 
 
 def _objective(

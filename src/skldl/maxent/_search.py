@@ -287,17 +287,19 @@ def fit_path(problem: Problem, alphas: Sequence[float], settings: Settings) -> S
     return [found[position] for position in range(len(alphas))]
 
 
-def run_path(
+def fit_path_of_rows(
     rows: Rows, alphas: Sequence[float], settings: Settings, factors: FloatArray | None = None
 ) -> list[Weights]:
     """Run `fit_path` on rows of its own; in the space of the rows alpha = 0 has a factorisation of its own."""
     problem = make_problem(rows, settings, factors=factors)
     apart = problem.factorisation.rows is not None
     found = iter(problem.passes.run(fit_path(problem, [a for a in alphas if a or not apart], settings)))
-    return [next(found) if alpha or not apart else run(rows, alpha, settings, factors=factors) for alpha in alphas]
+    return [next(found) if alpha or not apart else fit_rows(rows, alpha, settings, factors=factors) for alpha in alphas]
 
 
-def run(rows: Rows, alpha: float, settings: Settings, *, factors: FloatArray | None = None, **more: Any) -> Weights:
+def fit_rows(
+    rows: Rows, alpha: float, settings: Settings, *, factors: FloatArray | None = None, **more: Any
+) -> Weights:
     """Run `fit` on rows of its own."""
     problem = make_problem(rows, settings, factors=factors, alpha=alpha)
     return problem.passes.run(fit(problem, alpha, settings, **more))

@@ -251,14 +251,15 @@ def factorise_row_space(
 ) -> tuple[Factorisation, Moments]:
     """Factorise few rows of many features in the space of the rows; the moments have the variances alone."""
     X, weight = rows.chunk.X, rows.chunk.weights()
-    (moments,) = read_moments(rows, centred=fit_intercept, diagonal=True, total=total)
-    variances = moments.second(centred=fit_intercept)
+    needs_variances = scale_free or (sparse.issparse(X) and fit_intercept)
+    products = "variances" if needs_variances else "none"
+    (moments,) = read_moments(rows, centred=fit_intercept, products=products, total=total)
     scale = np.ones(X.shape[1]) if factors is None else factors
-    if scale_free:
-        length = np.sqrt(variances)
-        scale = np.divide(scale > 0, length, out=np.zeros_like(length), where=length > 0)
-    elif sparse.issparse(X) and fit_intercept:  # a constant column would leave its rounding error in the products
-        scale = np.where(variances == 0, 0.0, scale)
+    if needs_variances:
+        length = np.sqrt(moments.second(centred=fit_intercept))
+        scale = np.where(length == 0, 0.0, scale)  # a constant column would leave its rounding error in the products
+        if scale_free:
+            scale = np.divide(scale > 0, length, out=np.zeros_like(length), where=length > 0)
     mean = moments.mean if fit_intercept else np.zeros(X.shape[1])
     about = moments.measured / moments.total if fit_intercept else mean
     root = np.sqrt(weight / moments.total)
