@@ -7,7 +7,7 @@ import sklearn
 from skldl import AABP, AAKNN, SABFGS, SABFGSCV, SAIIS, KernelRidgeLDL, MeanDistribution
 from skldl.exceptions import DeviceError
 from skldl.kernel import _kernelridge
-from skldl.maxent import _blocks, _scaling
+from skldl.maxent import _blocks, _moments, _saiis
 from skldl.neighbors._search import DeviceSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are compared
@@ -57,12 +57,21 @@ def test_iterative_scaling_with_roots_far_away(backend, monkeypatch):
     X = generator.normal(size=(60, 3)) * np.logspace(-1, 1, 60)[:, None]
     D = generator.dirichlet(np.ones(3), size=60)
     model = SAIIS(max_iter=3, init=generator.normal(size=(3, 3)))
-    calls, far_sums = [], _scaling._far_sums
-    monkeypatch.setattr(_scaling, "_far_sums", lambda *parts: calls.append(None) or far_sums(*parts))
+    calls, far_sums = [], _saiis._far_sums
+    monkeypatch.setattr(_saiis, "_far_sums", lambda *parts: calls.append(None) or far_sums(*parts))
     monkeypatch.setattr(_blocks, "DEVICE_CELLS", 300)  # several blocks
     found = sklearn.clone(model).fit(backend.array(X), backend.array(D))
     assert len(calls) > 5  # Newton's method over all rows
     np.testing.assert_allclose(found.coef_, on_numpy(model, X, D).coef_, rtol=1e-9)
+
+
+def test_many_columns_take_the_diagonal(backend, problem, monkeypatch):
+    X, D, _, new = problem
+    monkeypatch.setattr(_moments, "MAX_MATRIX", 3)
+    for model in (SABFGS(1e-2, fit_intercept=True, tol=1e-12), SABFGS(1e-2, whiten=False, tol=1e-12)):
+        expected = on_numpy(model, X, D).predict(new)
+        found = model.fit(backend.array(X), backend.array(D)).predict(backend.array(new))
+        np.testing.assert_allclose(backend.numpy(found), expected, rtol=0, atol=1e-7)
 
 
 def test_iterative_scaling_with_few_sums_of_rows(backend):

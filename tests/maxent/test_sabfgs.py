@@ -292,7 +292,7 @@ def test_senseless_parameters_are_refused(settings, message):
 def test_dense_inverse_that_would_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(_search, "MAX_DENSE_INVERSE", 10)
     X, D = make_distributions()
-    with pytest.raises(ValueError, match=r"keeps a matrix of 12 × 12 numbers.*Use solver='lbfgs'"):
+    with pytest.raises(ValueError, match=r"matrix of 12 × 12 numbers.*Use solver='lbfgs'"):
         SABFGS(solver="bfgs").fit(X, D)
 
 

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skldl import SABFGS, SAIIS
 from skldl.chunks._arrays import CheckedRows
-from skldl.maxent import _blocks, _scaling
-from skldl.maxent._scaling import Nodes, Scaling, chebyshev_nodes, node_count
+from skldl.maxent import _blocks, _saiis
+from skldl.maxent._saiis import Nodes, Scaling, chebyshev_nodes, node_count
 from skldl.testing import check_estimator, make_distributions
 
 
@@ -178,7 +178,7 @@ def test_target_zero_moves_the_weight_by_the_cap(name, sign):
 def test_far_roots_are_solved_in_blocks(monkeypatch):
     X = FEATURES["wide range, both signs"]
     expected = _problem(X)[-1]
-    monkeypatch.setattr(_scaling, "FAR_CELLS", 1)
+    monkeypatch.setattr(_saiis, "FAR_CELLS", 1)
     monkeypatch.setattr(_blocks, "MIN_ROWS", 1)
     np.testing.assert_allclose(_problem(X)[-1], expected, rtol=1e-12)
 

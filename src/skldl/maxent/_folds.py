@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldl.chunks import Chunk
+from skldl.exceptions import WordedError
 from skldl.selection import assign_folds
 from skldl.utils.arrays import take_rows
 from skldl.utils.typing import IntArray
@@ -119,14 +120,14 @@ def splits_of(cv: Any, kept: IntArray, n_samples: int) -> list[Split]:
     for fold, pair in enumerate(_items(cv, "cv")):
         parts = list(_items(pair, f"Item {fold} of cv"))
         if len(parts) != 2:
-            raise ValueError(f"Item {fold} of cv holds {len(parts)} parts, not two: give (train, test) pairs.")
+            raise WordedError(f"Item {fold} of cv holds {len(parts)} parts, not two: give (train, test) pairs.")
         train, test = (
             positions_of(rows, kept, n_samples, f"{name} of cv pair {fold}")
             for name, rows in zip(("train", "test"), parts, strict=True)
         )
         splits.append((train, test))
     if not splits:
-        raise ValueError(
+        raise WordedError(
             "cv gives no (train, test) pair. Give at least one, or a number of folds. An iterator gives its pairs only "
             "once: pass a list to fit again."
         )
@@ -138,7 +139,7 @@ def _items(values: Any, name: str) -> Iterator[Any]:
     try:
         return iter(values)
     except TypeError:
-        raise ValueError(
+        raise WordedError(
             f"{name} is {values!r}: give (train, test) pairs of row numbers, a splitter, or a number of folds."
         ) from None
 
@@ -149,16 +150,16 @@ def positions_of(rows: Any, kept: IntArray, n_samples: int, where: str) -> npt.N
     if rows.dtype == bool and rows.shape == (n_samples,):
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-        raise ValueError(
+        raise WordedError(
             f"{where} has shape {rows.shape} and type {rows.dtype}: give row numbers, or a mask of {n_samples} rows."
         )
     if rows.size and not (rows.min() >= 0 and rows.max() < n_samples):
         wrong = rows[(rows < 0) | (rows >= n_samples)][0]
-        raise ValueError(f"{where} holds row {wrong}, but rows are numbered from 0 to {n_samples - 1}.")
+        raise WordedError(f"{where} holds row {wrong}, but rows are numbered from 0 to {n_samples - 1}.")
     position = np.full(n_samples, -1, dtype=np.intp)
     position[kept] = np.arange(len(kept))
     positions = position[rows.astype(np.intp)]
     positions = positions[positions >= 0]
     if not positions.size:
-        raise ValueError(f"{where} is empty (rows without weight do not count). Each part needs at least one row.")
+        raise WordedError(f"{where} is empty (rows without weight do not count). Each part needs at least one row.")
     return positions

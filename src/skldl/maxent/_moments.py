@@ -139,7 +139,7 @@ class Moments(NamedTuple):
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         # ends and mean that agree in 13 digits are one value up to rounding
         rejected = lost & (self.high - self.low > 1e-13 * size) & (np.abs(about) > 1e-13 * size)
-        for column in np.flatnonzero(rejected):
+        for column in np.flatnonzero(rejected)[:1]:
             raise ValueError(
                 f"Column {column} of the sparse X has mean {mean[column]:.4g} and values from {self.low[column]:.8g} "
                 f"to {self.high[column]:.8g}: its (weighted) variance is lost in rounding, and the column would be "
@@ -303,8 +303,8 @@ def _of_rows(X: Any, D: Any, weight: Any, plan: Plan, origin: FloatArray | None)
     about_mean = plan.centred and not is_sparse
     zeros: FloatArray = np.zeros(n_features)
     unknown = np.full(n_features, np.nan)
-    measured_from = zeros if origin is None else origin
-    shared = measured_from, about_mean, bool(is_sparse), CONSTANT_COLUMN[4 if is_single(X) else 8]
+    shared: tuple[Any, ...] = (zeros if origin is None else origin, about_mean, is_sparse)
+    shared += (CONSTANT_COLUMN[4 if is_single(X) else 8],)
     if not X.shape[0]:
         products = np.zeros((n_features, n_features)) if plan.products == "matrix" else zeros.copy()
         of_labels = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0

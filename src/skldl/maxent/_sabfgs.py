@@ -19,6 +19,7 @@ from scipy import special
 from skldl.base import MISSING, PartialLDL
 from skldl.chunks import Rows
 from skldl.chunks._arrays import CheckedRows
+from skldl.exceptions import Message, Parameter, WordedError
 from skldl.maxent._objective import CrossEntropy, probabilities
 from skldl.maxent._search import (
     INIT,
@@ -38,7 +39,7 @@ from skldl.utils.warn import warn
 
 ALPHA = number(at_least=0, hint="0 means no penalty")
 WORSE_THAN_MEAN = 1.25
-"""From this ratio of its divergence to that of the mean distribution a model without intercept warns."""
+"""From this ratio of its divergence to that of the mean distribution a model without intercept warns; by hand."""
 
 
 class SABFGS(PartialLDL):
@@ -54,8 +55,8 @@ class SABFGS(PartialLDL):
     one-hot distributions the true excess was above ``tol`` although the estimate was below.
 
     By default the search runs in coordinates where M is the identity, and its first step goes from zero to the mean
-    distribution, as near as the features allow. This changes the way, not the goal: about ten evaluations are enough on
-    most label distribution data, whatever the scale of the features.
+    distribution, as near as the features allow. The optimum stays the same, but about ten evaluations are enough to
+    reach it on most label distribution data, whatever the scale of the features.
 
     Parameters
     ----------
@@ -68,32 +69,30 @@ class SABFGS(PartialLDL):
         standardised ones, cannot express the mean distribution without it: set it to True there. A fit without
         intercept that is clearly worse than the mean distribution on its own training rows warns.
     whiten : bool, default=True
-        Whether to search in whitened coordinates. False walks the plain path, on which ``max_iter`` acts as a
-        regulariser: for those who study stopping.
+        Whether to search in whitened coordinates. False searches over the weights themselves, where ``max_iter`` acts
+        as a regulariser: for studies of early stopping.
     solver : {"lbfgs", "bfgs"}, default="lbfgs"
         L-BFGS, or the paper's BFGS with the whole inverse Hessian, (n_features · n_labels)² numbers.
     max_iter : int, default=1000
-        Largest number of steps.
+        Maximum number of steps.
     tol : float, default=1e-8
         Largest estimated excess of the mean Kullback-Leibler divergence (with its penalty) over the optimum.
     warm_start : bool, default=False
-        Whether ``fit`` begins at the weights of the fit before.
+        Whether ``fit`` begins at the weights of the previous fit.
     init : {"zeros", "eye"} or array-like of shape (n_features, n_labels), default="zeros"
-        The weights at which the search begins, without those of a fit before. Only with ``whiten=False``: the whitened
-        search goes to the mean distribution first. "eye" is ``numpy.eye(n_features, n_labels)``, the start of the code
-        published with the paper.
+        The weights at which the search begins, unless it begins at those of a previous fit. Only with
+        ``whiten=False``: the whitened search goes to the mean distribution first. "eye" is ``numpy.eye(n_features,
+        n_labels)``, the start of the code published with the paper.
     missing : {"auto", "degrees", "renormalised"}, default="auto"
         What NaN in y means. "degrees": the observed degrees are true, and the rest of the mass lies on the missing
         labels. "renormalised": what was observed was divided by its sum, so that only ratios are known. "auto" takes
         "renormalised" if the observed degrees of every row sum to one, else "degrees", and says so. The model is the
         one under which what was observed is most likely: with "degrees" over the observed labels and one cell for the
         others, with "renormalised" over the observed labels alone.
-
     n_jobs : int, default=None
-        Number of threads that work on blocks of dense rows in memory; None is one, -1 all cores. It changes no digit of
-        the result. With 10⁶ rows of 50 features two threads took 1.7 to 2.4 s, one 2.5 s. Two threads of the linear
-        algebra library (1.5 to 2.0 s) are the alternative on a quiet machine; on a busy one they took 70 times the CPU
-        time.
+        Number of threads that work on blocks of dense rows; None is one, -1 all cores. It changes no digit of the
+        result. With 10⁶ rows of 50 features two threads took 1.7 to 2.4 s, one 2.5 s. Two threads of the linear algebra
+        library (1.5 to 2.0 s) are the alternative on an idle machine; on a busy one they took 70 times the CPU time.
 
     Attributes
     ----------
@@ -122,7 +121,7 @@ class SABFGS(PartialLDL):
     Notes
     -----
     Without penalty the optimum need not be unique or finite. Where the columns of X depend on each other, the weights
-    are those of the shortest way (columns scaled to length one), so predictions for rows like those of X are unique.
+    are those of smallest norm (with columns scaled to length one), so predictions for rows like those of X are unique.
     One-hot rows that can be separated, or labels without any mass, have their optimum at infinity: the search ends when
     the divergence is within ``tol`` of its limit, or with a `ConvergenceWarning`.
 
@@ -210,22 +209,23 @@ class SABFGS(PartialLDL):
         of_model = weights.run.loss - 0.5 * self.alpha * float(np.vdot(weights.W, weights.W)) - objective.entropy
         of_mean = float(special.entr(objective.mean_target).sum()) - objective.entropy
         if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:  # 1e-6: a divergence that nobody sees
-            warn(
+            text = (
                 f"SABFGS without intercept has a mean Kullback-Leibler divergence of {of_model:.3g} on its training "
                 f"rows, the mean distribution alone one of {of_mean:.3g}: these features, which may be centred, cannot "
-                "express the mean. Set fit_intercept=True, or use SABFGSCV or AutoLDL.",
+                "express the mean. Set "
             )
+            warn(Message(text, Parameter("fit_intercept", True), ", or use SABFGSCV or AutoLDL."))
 
     def _start_of_fit(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
-        """Where to begin: at the fit before if ``warm_start`` says so, else at ``init``."""
+        """Weights and intercepts to begin at: those of the previous fit with ``warm_start``, else those of ``init``."""
         start = self._start(n_features, n_labels)
         if not (self.warm_start and hasattr(self, "coef_")):
             return start
         if self.coef_.shape != (n_labels, n_features):
-            raise ValueError(
-                f"warm_start=True, but the fit before had {self.coef_.shape[1]} features and {self.coef_.shape[0]} "
-                f"labels, and this one has {n_features} and {n_labels}. Use a new estimator, or warm_start=False."
-            )
+            before = f"{self.coef_.shape[1]} features and {self.coef_.shape[0]} labels"
+            hint = f", and this one has {n_features} and {n_labels}. Use a new estimator, or "
+            parts = (f", but the fit before had {before}", hint, Parameter("warm_start", False), ".")
+            raise WordedError(Parameter("warm_start", True), *parts)
         return np.ascontiguousarray(self.coef_.T), self.intercept_
 
     def _start(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
@@ -234,9 +234,12 @@ class SABFGS(PartialLDL):
         if theta is None:
             return None
         if self.whiten:
-            raise ValueError(
-                "init is taken with whiten=False only: the whitened search begins at the mean distribution. "
-                "Set whiten=False, or init='zeros'."
+            raise WordedError(
+                "init has no effect on the whitened search, which begins at the mean distribution. Set ",
+                Parameter("whiten", False),
+                ", or ",
+                Parameter("init", "zeros"),
+                ".",
             )
         return theta, np.zeros(n_labels)
 

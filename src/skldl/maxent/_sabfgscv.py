@@ -12,7 +12,7 @@ from skldl.base import MISSING, PartialLDL, kept_rows
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._arrays import CheckedRows, in_memory
 from skldl.chunks._rows import Sums
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter, WordedError
 from skldl.maxent._blocks import in_threads
 from skldl.maxent._folds import ALL_TOGETHER, Folds, Split, splits_of, take
 from skldl.maxent._moments import Moments, few_rows, merged, read_moments
@@ -213,7 +213,9 @@ class SABFGSCV(PartialLDL):
         elif isinstance(self.cv, Integral):
             self._learn(rows, None)
         else:
-            raise DataError(f"cv={self.cv!r}, but rows in chunks take a number of folds. Set one, or pass arrays.")
+            raise DataError(
+                Parameter("cv", self.cv), ", but rows in chunks need a number of folds. Set one, or pass arrays."
+            )
 
     def _learn(self, rows: Rows, splits: list[Split] | None) -> None:
         """Choose scaling and alpha by the splits (None: ``cv`` shuffled folds), and fit all rows."""
@@ -485,9 +487,10 @@ def _count(chunk: Chunk) -> Sums:
 
 def _check_folds(n_folds: int, count: int) -> None:
     if n_folds > count:
-        raise ValueError(
-            f"cv={n_folds} folds need at least {n_folds} rows with weight, but there are n_samples={count}. Set a "
-            "smaller cv, or use SABFGS with an alpha of your choice."
+        raise WordedError(
+            Parameter("cv", n_folds),
+            f" folds need at least {n_folds} rows with weight, but there are n_samples={count}. Set a smaller cv, or "
+            "use SABFGS with an alpha of your choice.",
         )
 
 

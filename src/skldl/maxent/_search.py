@@ -1,6 +1,7 @@
-"""From rows to maximum entropy weights: the searches, for one alpha or for many that share one factorisation.
+"""Fits of maximum entropy weights to rows: one penalty, or many that share one factorisation.
 
-A search is a generator over evaluations of the objective (`skldl.maxent._objective`); `Problem` binds it to its rows.
+A fit is a generator that asks for evaluations of the objective (`skldl.maxent._objective`), so that several fits can be
+answered from one pass over the rows. `Problem` holds what it needs to know of its rows.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,13 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._arrays import CheckedRows, in_memory
 from skldl.chunks._rows import Sums
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Message, Parameter, WordedError
 from skldl.maxent._blocks import row_products, row_sum
 from skldl.maxent._folds import take
 from skldl.maxent._moments import few_rows, read_moments
 from skldl.maxent._objective import CrossEntropy, Evaluation, Passes, Search
 from skldl.maxent._whitening import Factorisation, Whitening, factorise_moments, factorise_row_space
-from skldl.utils.arrays import as_double, is_device_array
+from skldl.utils.arrays import as_double, as_type_of, is_device_array
 from skldl.utils.missing import COMPLETE, informative
 from skldl.utils.parameters import Constraint, one_of
 from skldl.utils.solvers import Answer, Minimum, minimisation
@@ -34,6 +35,7 @@ MAX_DENSE_INVERSE = 20_000
 SMALLEST_DEGREE = 1e-11
 """A smaller degree of a label in a mean prediction counts as this one, whose logarithm is finite."""
 MAX_HALVINGS = 20
+"""Halvings of the first step, which ends then at a millionth of its length: nothing was gained on the way."""
 SINGLE_ROWS = 1 << 17
 """Fewer rows on a device are computed in double precision always: rounding errors of single precision would not average
 out in the loss."""
@@ -42,6 +44,7 @@ Init = Literal["zeros", "eye"] | npt.ArrayLike
 
 
 def _are_numbers(value: Any) -> bool:
+    """Whether a value is a table of plain real numbers: text, masks and complex numbers would lose something."""
     if isinstance(value, str) or np.ma.isMaskedArray(value):
         return False
     if isinstance(value, list | tuple) and any(np.ma.isMaskedArray(row) for row in value):
@@ -91,17 +94,22 @@ class Weights:
         if self.run.converged:
             return
         if self.run.n_iter == settings.max_iter:
-            stopped = f"stopped at max_iter={settings.max_iter}"
+            stopped = Message("stopped at ", Parameter("max_iter", settings.max_iter))
             hint = "Raise max_iter"
             hint += "." if alpha > 0 else ", or set alpha > 0: without it the optimum can lie at infinity."
         else:
-            stopped = f"found no lower loss after {self.run.n_iter} steps"
+            stopped = Message(f"found no lower loss after {self.run.n_iter} steps")
             hint = "Rounding hides what is left: raise tol, or set a larger alpha."
-        warn(
-            f"{name} with alpha={alpha:g} {stopped}, with a mean Kullback-Leibler divergence "
-            f"estimated to be {self.run.excess:.1g} above the optimum (tol={settings.tol:g}). {hint}",
-            ConvergenceWarning,
+        excess = f"estimated to be {self.run.excess:.1g} above the optimum ("
+        parts = (
+            " ",
+            stopped,
+            ", with a mean Kullback-Leibler divergence ",
+            excess,
+            Parameter("tol", settings.tol),
+            "). ",
         )
+        warn(Message(f"{name} with ", Parameter("alpha", alpha), *parts, hint), ConvergenceWarning)
 
 
 @dataclass
@@ -178,14 +186,16 @@ class Problem:
 
 
 def _squared_scores(chunk: Chunk, U: FloatArray, b: FloatArray, labels: FloatArray) -> Sums:
-    scores = np.asarray(chunk.X @ U) + b
-    return (float(chunk.weights() @ (scores**2 @ labels)),)
+    """Σ_i w_i Σ_j p̄_j s_ij² over the rows of one chunk."""
+    X = chunk.X
+    scores = X @ as_type_of(U, X) + as_type_of(b, X) if is_device_array(X) else np.asarray(X @ U) + b
+    return (chunk.weights() @ (as_double(scores) ** 2 @ as_type_of(labels, chunk.weights())),)
 
 
 def make_problem(
     rows: Rows, settings: Settings, *, factors: FloatArray | None = None, alpha: float | None = None
 ) -> Problem:
-    """Read the moments of rows and factorise them; few rows of many features in the space of the rows.
+    """Read the moments of rows, and factorise them; few rows of many features in the space of the rows.
 
     Parameters
     ----------
@@ -196,7 +206,7 @@ def make_problem(
     factors : ndarray of shape (n_features,), default=None
         Numbers by which the features are multiplied; None leaves them as they are.
     alpha : float, default=None
-        The penalty, if it is one alone: without any, columns may be scaled in the space of the rows.
+        The penalty, if there is only one: without any, columns may be scaled in the space of the rows.
     """
     rows = informative_rows(precise_rows(rows), settings.missing)
     if not few_rows(rows.n_rows, rows.n_features):
@@ -211,7 +221,7 @@ def make_problem(
     factorisation, moments = factorise_row_space(
         rows, factors, fit_intercept=settings.fit_intercept, scale_free=scale_free
     )
-    if settings.whiten:
+    if settings.whiten:  # else the weights of the features themselves are fitted, on the rows as they are
         rows = CheckedRows(factorisation.design, rows.chunk.D, rows.chunk.weight)
         X, D, weight = rows.chunk.X, np.nan_to_num(rows.chunk.D), rows.chunk.weight
         moments = moments._replace(target=row_products(X, D, weight), sums=row_sum(X, weight))
@@ -222,7 +232,7 @@ def make_problem(
 
 
 def _with_missing(problem: Problem) -> Problem:
-    """The problem with what missing degrees change in the objective."""
+    """The problem with the objective that missing degrees have, if there are some."""
     missing = problem.passes.missing
     if missing == COMPLETE:
         return problem
@@ -246,9 +256,7 @@ def informative_rows(rows: Rows, missing: str, *, may_be_none: bool = False) -> 
     if kept.all():
         return rows
     if not kept.any() and not may_be_none:
-        raise DataError(
-            "No training row carries anything to learn from: all have too few observed labels. Use fewer folds."
-        )
+        raise DataError("All training rows have too few observed labels to learn from them. Use fewer folds.")
     some = take(rows.chunk, np.flatnonzero(kept))
     return CheckedRows(some.X, some.D, some.weight)
 
@@ -290,7 +298,10 @@ def fit_path(problem: Problem, alphas: Sequence[float], settings: Settings) -> S
 def fit_path_of_rows(
     rows: Rows, alphas: Sequence[float], settings: Settings, factors: FloatArray | None = None
 ) -> list[Weights]:
-    """Run `fit_path` on rows of its own; in the space of the rows alpha = 0 has a factorisation of its own."""
+    """Fit many alphas to rows, as `fit_path` does.
+
+    In the space of the rows alpha = 0 has a factorisation of its own: without a penalty the columns may be scaled.
+    """
     problem = make_problem(rows, settings, factors=factors)
     apart = problem.factorisation.rows is not None
     found = iter(problem.passes.run(fit_path(problem, [a for a in alphas if a or not apart], settings)))
@@ -300,7 +311,7 @@ def fit_path_of_rows(
 def fit_rows(
     rows: Rows, alpha: float, settings: Settings, *, factors: FloatArray | None = None, **more: Any
 ) -> Weights:
-    """Run `fit` on rows of its own."""
+    """Fit one alpha to rows, as `fit` does."""
     problem = make_problem(rows, settings, factors=factors, alpha=alpha)
     return problem.passes.run(fit(problem, alpha, settings, **more))
 
@@ -322,12 +333,13 @@ def _fit_whitened(
     objective, factorisation = problem.objective, problem.factorisation
     n_labels = objective.shape[1]
     whitening = factorisation.whitening(alpha, np.full(n_labels, 1.0 / n_labels))
-    first = 0  # steps taken before the run
+    first = 0  # the step towards the mean distribution counts as one, before those of the minimiser
     if here is None:
         origin, labels, here = yield from _towards_mean(objective, alpha, whitening)
         first = int(origin.any())
     else:
         origin, labels = here.parameters, here.mean
+    # the coordinates of the search fit the mean prediction where it begins; a label without mass must not vanish there
     whitening = replace(whitening, labels=np.maximum(labels, SMALLEST_DEGREE))
 
     def parameters(displacement: FloatArray) -> FloatArray:
@@ -374,7 +386,7 @@ def _towards_mean(
         origin[-1] = goal
         return origin, mean, None
     if objective.is_complete:  # else what lies between zero and the mean is not a matter of D alone
-        u = whitening.solve(objective.column_means)  # X u is nearest to 1 on all rows
+        u = whitening.solve(objective.column_means)  # X u is as near to 1 on all rows as the features allow
         for size in 0.5 ** np.arange(MAX_HALVINGS):
             found = yield from objective.at(np.multiply.outer(u, size * goal))
             if objective.penalised(found, alpha)[0] < np.log(n_labels):
@@ -422,11 +434,14 @@ def _minimise(
     known: Evaluation | None = None,
     curvature: float = 1.0,
 ) -> Search[tuple[Minimum, dict[int, FloatArray]]]:
-    """Minimise from a start, where the objective may be known; also the points after the steps in ``keep``."""
+    """Minimise from a start, where the objective may be known; also return the points after the steps in ``keep``."""
     if settings.solver == "bfgs" and start.size > MAX_DENSE_INVERSE:
-        raise ValueError(
-            f"solver='bfgs' keeps a matrix of {start.size:,} × {start.size:,} numbers here, and takes at most "
-            f"{MAX_DENSE_INVERSE:,} weights. Use solver='lbfgs', which reaches the same optimum."
+        raise WordedError(
+            Parameter("solver", "bfgs"),
+            f" stores a matrix of {start.size:,} × {start.size:,} numbers here, and is limited to "
+            f"{MAX_DENSE_INVERSE:,} weights. Use ",
+            Parameter("solver", "lbfgs"),
+            ", which reaches the same optimum.",
         )
     kept: dict[int, FloatArray] = {}
 
@@ -480,10 +495,10 @@ def starting_weights(init: Any, n_features: int, n_labels: int) -> FloatArray | 
         return None if init == "zeros" else np.eye(n_features, n_labels)
     theta = np.array(init, dtype=np.float64)
     if theta.shape != (n_features, n_labels):
-        raise ValueError(
+        raise WordedError(
             f"init has shape {theta.shape}, but the weights have shape {(n_features, n_labels)}: one row for each "
             "feature, one column for each label (the transpose of coef_)."
         )
     if not np.isfinite(theta).all():
-        raise ValueError("init holds numbers that are not finite. Begin at finite weights.")
+        raise WordedError("init holds numbers that are not finite. Begin at finite weights.")
     return theta
