@@ -38,6 +38,7 @@ from skldl.utils.arrays import (
 from skldl.utils.missing import has_gaps
 from skldl.utils.simplex import entropy
 from skldl.utils.typing import BoolArray, FloatArray
+from skldl.utils.validation import check_feature_size
 
 MAX_MATRIX = 5000
 """Columns up to which their products are computed, a matrix of 200 MB; of more columns only the variances."""
@@ -219,6 +220,10 @@ def read_moments(rows: Rows, folds: Folds = ALL_TOGETHER, **plan: Any) -> list[M
     if needed.products == "matrix" and rows.n_features > MAX_MATRIX:
         needed = replace(needed, products="variances")
     moments = _split(rows.sum(_moments, folds, needed, None, merge=_merge))
+    largest = [part.largest for part in moments if part.n_rows]
+    known = [ends for ends in largest if ends is not None]
+    if known:  # of chunks only the whole tells whether all squares vanish
+        check_feature_size(float(np.max(known)))
     if needed.centred and moments[0].is_sparse:
         origin = _origin(moments)
         if origin.any():
