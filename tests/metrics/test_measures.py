@@ -365,7 +365,7 @@ def test_rounding_takes_no_value_out_of_the_range(name, n_labels):
     values = measure.rowwise(D, P)
     assert measure.lower <= values.min()
     assert values.max() <= measure.upper(n_labels)
-    if measure.has_least_loss:
+    if measure.has_zero_loss:
         assert measure.loss(values, n_labels).min() >= 0
 
 
@@ -379,7 +379,7 @@ def test_losses_are_lower_for_better_values(name):
     steps = np.diff(losses[np.argsort(values)])
     assert (steps <= 0).all() if measure.higher_is_better else (steps >= 0).all()
     assert np.ptp(losses) == pytest.approx(np.ptp(values))
-    if measure.has_least_loss:
+    if measure.has_zero_loss:
         assert losses.min() >= 0
         if measure.higher_is_better:
             np.testing.assert_allclose(measure.loss(measure.upper(4), 4), 0)

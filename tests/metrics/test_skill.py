@@ -199,7 +199,7 @@ def test_the_loss_of_a_rounded_prediction_is_none_by_every_measure(n_labels):
     D = generator.dirichlet(np.ones(n_labels), 30)
     P = D * (1 + generator.integers(-4, 5, size=D.shape) * 2.0**-53)
     for measure in MEASURES.values():
-        if measure.has_least_loss and (measure.loss(measure.rowwise(D, D), n_labels) == 0).all():
+        if measure.has_zero_loss and (measure.loss(measure.rowwise(D, D), n_labels) == 0).all():
             assert measure.loss(measure.rowwise(D, P), n_labels).max() == 0, measure.name
 
 

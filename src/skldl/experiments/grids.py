@@ -94,7 +94,7 @@ def _step(results: StudyResults, dataset: str, candidate: Candidate, end: Chosen
     table = validation_losses(results, dataset, candidate)
     values = [_number(setting[end.name]) for setting in candidate.settings]
     unknown = _Step(np.nan, np.nan)
-    if table is None or not MEASURES[results.study["criterion"]].has_least_loss:
+    if table is None or not MEASURES[results.study["criterion"]].has_zero_loss:
         return unknown
     means = table.mean(axis=0)
     sides = []

@@ -290,7 +290,7 @@ class StudyResults:
             without upper bound.
         """
         losses = self.losses(measure)
-        if not MEASURES[self._measure(measure)].has_least_loss:
+        if not MEASURES[self._measure(measure)].has_zero_loss:
             return np.full_like(losses, np.nan)
         return skill_ratio(losses, losses[:, [self.candidates.index(self.baseline)]])
 

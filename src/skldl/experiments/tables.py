@@ -159,7 +159,7 @@ def noise_ceilings(results: StudyResults, measure: str) -> dict[str, float]:
     reference = results.losses(measure)[:, results.candidates.index(results.baseline)]
     for dataset, loss in zip(results.datasets, reference, strict=True):
         floor = results.info[dataset].get("noise_ceiling", {}).get(measure)
-        if floor is not None and known.has_least_loss and np.isfinite(loss):
+        if floor is not None and known.has_zero_loss and np.isfinite(loss):
             ceilings[dataset] = float(skill_ratio(known.loss(floor, results.info[dataset]["n_labels"]), loss))
     return ceilings
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skldl.chunks._rows import Chunk, Rows, add
-from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, LengthMismatchError
+from skldl.exceptions import DataError, EmptyDataError, FeatureMismatchError, LengthMismatchError, Parameter
 from skldl.metrics import PAPER_MEASURES, Measure, Skill
 from skldl.metrics._evaluate import MeasureSums
 from skldl.metrics._measure import checked_pair, summing_to_one
@@ -109,7 +109,7 @@ def evaluate_pairs(
     {'chebyshev': 0.125}
     """
     chosen = resolve(measures)
-    blocks = _checked_blocks(pairs, "(D_true, D_pred)")
+    blocks = _checked_blocks(pairs, "D_true", "D_pred")
     return MeasureSums(*_total(add, (MeasureSums.of(chosen, *block) for block in blocks))).means(chosen)
 
 
@@ -179,7 +179,7 @@ def skill_of_pairs(triples: Iterable[Sequence[Any]], *, confidence: float = 0.95
     Skill(0.8783, 95% interval 0.8072 to 0.9232)
     """
     check_value("confidence", confidence, CONFIDENCE)
-    blocks = _checked_blocks(triples, "(D_true, D_pred, D_reference)")
+    blocks = _checked_blocks(triples, "D_true", "D_pred", "D_reference")
     return _total(LossSums.plus, (LossSums.of(*divergences(*block)) for block in blocks)).skill(confidence)
 
 
@@ -195,7 +195,7 @@ def _compare_features(model: Any, rows: Rows) -> None:
     if known is None or found is None or list(known) == list(found):
         return
     lacking = [name for name in known if name not in set(found)]
-    what = f"lack {lacking[0]!r}" if lacking else "stand in another order, or there are more of them"
+    what = f"lack {lacking[0]!r}" if lacking else "are in another order, or there are more of them"
     raise FeatureMismatchError(
         f"The features of the rows are not those that fit saw: they {what}. Name the features of the rows in the order "
         "of fit: features=list(model.feature_names_in_)."
@@ -206,7 +206,11 @@ def _order_of_labels(model: Any, rows: Rows) -> npt.NDArray[np.intp] | None:
     """Compare the columns of the rows with the model; the order of the model's labels in the rows, None if equal."""
     _compare_features(model, rows)
     if rows.n_labels is None:
-        raise DataError("The rows hold no distributions to compare predictions with. Say which columns are labels.")
+        raise DataError(
+            "The rows hold no distributions to compare predictions with. Name their columns with ",
+            Parameter("labels"),
+            ", or pass y.",
+        )
     known, found = getattr(model, "label_names_", None), rows.label_names
     if known is None or found is None or list(known) == [f"label_{j}" for j in range(len(known))]:
         return None
@@ -236,12 +240,12 @@ def _loss_sums(
     return LossSums.of(*divergences(true, pred, other, chunk.weight))
 
 
-def _checked_blocks(chunks: Iterable[Sequence[Any]], names: str) -> Iterator[tuple[Any, ...]]:
-    """Validate each chunk: truth, prediction, if named that of a reference, and weights or None."""
-    n_tables = names.count("D_")
+def _checked_blocks(chunks: Iterable[Sequence[Any]], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Validate the named tables of each chunk, and its weights, None if there are none; skip chunks without weight."""
+    n_tables = len(names)
     for number, chunk in enumerate(chunks):
         if not isinstance(chunk, tuple | list) or len(chunk) not in (n_tables, n_tables + 1):
-            raise DataError(f"Chunk {number} is not a tuple {names}, with or without weights.")
+            raise DataError(f"Chunk {number} is not a tuple ({', '.join(names)}), with or without weights.")
         D_true, D_pred, *reference = chunk[:n_tables]
         try:
             tables = checked_pair(D_true, D_pred)

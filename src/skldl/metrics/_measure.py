@@ -156,7 +156,7 @@ class Measure:
         return self.bound.value(n_labels, **self.options)
 
     @property
-    def has_least_loss(self) -> bool:
+    def has_zero_loss(self) -> bool:
         """Whether the smallest loss is 0, so that a skill is defined: not for similarities without an upper bound."""
         return not self.higher_is_better or bool(np.isfinite(self.upper(2)))
 
@@ -184,7 +184,7 @@ class Measure:
         (array([0.5, 0. ]), array([0.75, 0.  ]))
         """
         values = np.asarray(values, dtype=np.float64)
-        if not self.has_least_loss:
+        if not self.has_zero_loss:
             return -values
         if self.higher_is_better:
             values = np.vectorize(self.upper, otypes=[np.float64])(n_labels) - values

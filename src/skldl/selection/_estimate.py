@@ -92,7 +92,7 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
     """
     everything = range(len(result.pairs))
     measure = MEASURES[result.criterion]
-    if not measure.has_least_loss:
+    if not measure.has_zero_loss:
         raise StudyError(
             f"{measure.title} has no upper bound, so that there is no loss of which the choice could take a part away. "
             "Choose another criterion, such as kullback_leibler."
