@@ -1,9 +1,10 @@
-"""The table of registration: one line for each estimator of this package.
+"""The table of registration: one entry for each estimator of this package.
 
-An estimator is its file, its test and its line in `ALGORITHMS`. From the line follow the name in ``import skldl``, the
-name on the command line and in study files with the grid that selection searches, the types that model files may hold,
-and, through ``make docs``, the stub for type checkers, the lists in the documentation and the floors of the import
-contracts. This module imports no other module of the package, so that ``import skldl`` stays fast.
+To add an estimator, write its file, its test and its entry in `ALGORITHMS`. From the entry follow the name in ``import
+skldl``, the name on the command line and in study files with the grid that selection searches, the types that model
+files may hold, and, through ``make docs``, the stub for type checkers, the lists in the documentation and the layer of
+its package in the import contracts. What an estimator can do is declared in its class (`CAPABILITIES`). This module
+imports estimators only when a function needs them, so that ``import skldl`` stays fast.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 
 class Algorithm(NamedTuple):
-    """One line of the table.
+    """One entry of the table.
 
     Attributes
     ----------
@@ -21,13 +22,13 @@ class Algorithm(NamedTuple):
     class_name : str
         Name of the class; it becomes ``skldl.<class_name>``.
     title : str
-        Name on the command line and heading in tables. Empty for an estimator that is no label distribution learner
-        and therefore no candidate of selection.
+        Name on the command line and heading in tables. Empty for an estimator that is not a candidate of selection:
+        no label distribution learner, or a wrapper of one.
     params : mapping
-        Hyper-parameters that a candidate of this name has fixed. A mapping with the key ``estimator`` stands for a
+        Hyper-parameters that are fixed for a candidate of this name. A mapping with the key ``estimator`` stands for a
         nested estimator.
     grid : mapping
-        Values that selection tries. In a tie the earlier value wins, so that the simpler value comes first.
+        Values that selection tries, the simpler first: in a tie the earlier value is chosen.
     path : str
         Hyper-parameter of the grid whose values share work in ``predict_path``; empty if none does.
 
@@ -51,12 +52,13 @@ _LEAST_SQUARES = {"estimator": "sklearn.linear_model:Ridge"}
 _FOREST = {"estimator": "sklearn.ensemble:RandomForestRegressor", "max_features": 0.5}
 _LOGISTIC = {"estimator": "sklearn.linear_model:LogisticRegression", "max_iter": 1000}
 _PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+
 MODEL_PARTS: tuple[str, ...] = (
     "skldl.tabular._drift.TrainingReference",
     "skldl.tabular._encoder.TableEncoder",
     "skldl.uncertainty._intervals.Intervals",
 )
-"""Further classes of this package that a model file may hold: steps of a pipeline that are no estimators."""
+"""Further classes of this package that a model file may hold: parts of a pipeline that are no registered estimators."""
 
 ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.baseline", "MeanDistribution", "Mean"),
@@ -180,11 +182,11 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     ),
     Algorithm("skldl.classification", "LDLClassifier"),
 )
-"""Every estimator, in the order of the documentation. A class with several lines is found under its first."""
+"""Every estimator, in the order of the documentation. A class with several entries is found under its first."""
 
 
 def estimator_class(algorithm: Algorithm) -> type:
-    """The class of a line of the table; its module is imported."""
+    """The class of an entry; its module is imported."""
     kind: type = getattr(import_module(algorithm.module), algorithm.class_name)
     return kind
 

@@ -120,7 +120,7 @@ COMPILED = frozenset(
         TREE,
     )
 )
-"""Types that skops rejects because compiled code believes their arrays; here these are checked."""
+"""Types that skops rejects because compiled code does not check their arrays; here these are checked."""
 
 TYPES_OF_LOADER: dict[str, Set[str]] = {
     "DictNode": {"builtins.dict"},

@@ -1,4 +1,4 @@
-"""`BaseLDL`: common code of label distribution learners, so that the file of an algorithm has only its mathematics."""
+"""`BaseLDL`: base class of label distribution learners, so that the file of an algorithm has only its mathematics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -201,11 +201,11 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             from skldl.metrics._in_chunks import predict  # not above: a fit needs no measures
 
             parts = [np.asarray(part) for part in predict(self, X)]
-            return self._as_set(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)
+            return self._in_container(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)
         features = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
         with computing_on(features, f"{type(self).__name__}.predict"):
             distributions = sum_to_one(self._predict(features), type(self).__name__)
-        return self._as_set(distributions, X)
+        return self._in_container(distributions, X)
 
     def set_output(self, *, predict: str | None = None) -> Self:
         """Choose what ``predict`` returns, as ``set_output(transform=...)`` does for scikit-learn's transformers.
@@ -236,7 +236,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             self._sklearn_output_config = {**config, "predict": predict}
         return self
 
-    def _as_set(self, distributions: FloatArray, X: Any) -> Any:
+    def _in_container(self, distributions: FloatArray, X: Any) -> Any:
         """Predictions in the container that `set_output` configures."""
         output = getattr(self, "_sklearn_output_config", {}).get("predict", "default")
         if output == "default":
@@ -270,8 +270,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         Yields
         ------
         ndarray of shape (n_new, n_labels)
-            What ``clone(self).set_params(**{param: value}).fit(X, y, sample_weight).predict(X_new)`` gives, in the
-            order of ``values``.
+            Predictions of ``clone(self).set_params(**{param: value}).fit(X, y, sample_weight)``, in the order of
+            ``values``.
         """
         model = clone(self)
         if param not in model.get_params():
@@ -316,7 +316,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         """Predictions with the labels in the order of the columns of y."""
         names = column_names(y)
         generic = list(self.label_names_) == [f"label_{j}" for j in range(self.n_labels_)]
-        if len(names) != self.n_labels_ or generic:  # another number of labels is refused by the measure
+        if len(names) != self.n_labels_ or generic:  # the measure rejects another number of labels
             return predicted
         order = order_of_labels(names, list(self.label_names_), name="the table that fit saw")
         return predicted if order is None else predicted[:, order]
@@ -446,7 +446,7 @@ class PartialLDL(BaseLDL):
         Returns
         -------
         ndarray of shape (n_samples, n_labels)
-            Rows that sum to one. With true degrees the observed cells stay, and the rest of the mass is shared out as
+            Rows that sum to one. With true degrees the observed cells stay, and the rest of the mass is distributed as
             predicted; with renormalised ones their ratios stay, and the missing cells are the prediction. A row without
             any observed label is the prediction.
         """

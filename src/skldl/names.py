@@ -30,7 +30,7 @@ def find_candidate(word: str, among: Iterable[Candidate] = ()) -> Candidate:
     Returns
     -------
     Candidate
-        The candidate. One of this package has the fixed hyper-parameters and the grid of its line in `ALGORITHMS`; one
+        The candidate. One of this package has the fixed hyper-parameters and the grid of its entry in `ALGORITHMS`; one
         that is given by an import path has neither.
 
     Raises

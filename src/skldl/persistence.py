@@ -300,9 +300,9 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# Models fitted on a device. Estimators that keep training rows keep them where they were fitted; a copy is made by
-# pickling, on the way of which arrays of other libraries become arrays of NumPy in double precision, and an object with
-# a method `_on_host` becomes what that method returns.
+# Models fitted on a device. Estimators that keep training rows keep them where they were fitted. A copy is made by
+# pickling: arrays of other libraries are pickled as NumPy arrays in double precision, and an object with a method
+# `_on_host` as what that method returns.
 
 
 def _on_host(model: Any) -> Any:

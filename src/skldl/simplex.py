@@ -51,9 +51,9 @@ def normalize(rows: npt.ArrayLike) -> FloatArray:
     """
     values = np.array(_finite(rows, name="rows"))
     if values.size and values.min() < 0:
-        place = tuple(int(i) for i in np.argwhere(values < 0)[0])
+        cell = tuple(int(i) for i in np.argwhere(values < 0)[0])
         raise NegativeDegreeError(
-            f"Cell {place} is {values[place]:g}, and a degree is not negative. "
+            f"Cell {cell} is {values[cell]:g}, and a degree is not negative. "
             "Use skldl.simplex.project to move such rows to the nearest distribution."
         )
     with np.errstate(over="ignore"):

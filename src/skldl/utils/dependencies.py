@@ -50,18 +50,23 @@ def import_with_extra(module: str, extra: str, *, user: str = "") -> Any:
 
 
 def lazy_names(package: str, **homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package whose names are imported when they are first used.
+    """Make the ``__getattr__`` of a package whose names are imported when they are first used.
 
-    For each extra, ``homes`` says which names are in which modules that need it.
+    Parameters
+    ----------
+    package : str
+        Name of the package.
+    **homes : mapping
+        For each extra, the modules that need it, with their names.
     """
-    places = {
+    modules_of = {
         name: (module, extra) for extra, modules in homes.items() for module, names in modules.items() for name in names
     }
 
     def find(name: str) -> Any:
-        if name not in places:
+        if name not in modules_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, extra = places[name]
+        module, extra = modules_of[name]
         return getattr(import_with_extra(f"{package}.{module}", extra), name)
 
     return find

@@ -244,7 +244,7 @@ def observed_pair(D: FloatArray, P: FloatArray, meaning: str) -> tuple[FloatArra
     Parameters
     ----------
     D : ndarray of shape (n_samples, n_labels)
-        Degrees with NaN where they were not observed, as `check_partial_distributions` gives them.
+        Degrees with NaN where they were not observed, as `check_partial_distributions` returns them.
     P : ndarray of shape (n_samples, n_labels)
         Predicted distributions.
     meaning : {"degrees", "renormalised"}
@@ -305,10 +305,10 @@ def mean_distribution(D: FloatArray, weight: FloatArray, meaning: str) -> FloatA
     kept = informative(D, meaning)
     D, weight = D[kept], weight[kept] / weight[kept].sum()
     n_labels = D.shape[1]
-    observed, place = np.unique(~np.isnan(D), axis=0, return_inverse=True)  # rows with the same gaps go together
-    place = place.ravel()
-    mass = np.bincount(place, weights=weight)
-    rest = np.bincount(place, weights=weight * rest_of(D))
+    observed, pattern = np.unique(~np.isnan(D), axis=0, return_inverse=True)  # rows with the same gaps go together
+    pattern = pattern.ravel()
+    mass = np.bincount(pattern, weights=weight)
+    rest = np.bincount(pattern, weights=weight * rest_of(D))
     total = weight @ np.nan_to_num(D)
     never = ~observed.any(axis=0)
     mean = np.full(n_labels, 1.0 / n_labels)
