@@ -58,6 +58,7 @@ def test_every_file_of_results_has_its_table(load_script):
     titles = load_script("benchmarks/run.py").TITLES
     found = {path.stem for path in (ROOT / "benchmarks/results").glob("*.json")} - {
         "accuracy",
+        "before_after",
         "enhancement",
         "gpu",
         "missing",
