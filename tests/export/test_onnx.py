@@ -10,8 +10,7 @@ from skldl.cli._app import run
 from skldl.data import Columns
 from skldl.exceptions import DataError
 from skldl.export import _onnx, to_onnx
-from skldl.export._estimators import _not_above
-from skldl.export._onnx import feeds_of
+from skldl.export._onnx import _not_above
 from skldl.tabular import TableEncoder, fit_table
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
@@ -52,7 +51,8 @@ def test_predictions_are_those_of_the_model(faces, tmp_path, name):
     assert to_onnx(model, path) <= 1e-5
     rows = faces.drop(columns=LABELS).assign(town=["Rome", *faces["town"][1:]])
     session = onnxruntime.InferenceSession(path)
-    (predicted,) = session.run(["distribution"], feeds_of(model[0], rows))
+    feeds = {name: cells[:, np.newaxis] for name, cells in model[0].typed_cells(rows).items()}
+    (predicted,) = session.run(["distribution"], feeds)
     np.testing.assert_allclose(predicted, model.predict(rows), rtol=0, atol=1e-5)
     assert session.get_modelmeta().custom_metadata_map["labels"].split("\n") == LABELS
 
@@ -111,9 +111,9 @@ def test_estimators_that_cannot_be_expressed_are_named(faces, tmp_path):
 
 
 def test_a_graph_that_differs_is_not_written(faces, tmp_path, monkeypatch):
-    monkeypatch.setattr(_onnx, "_difference", lambda *_: 2e-5)
-    with pytest.raises(DataError, match="differs from the model by 2e-05"):
-        to_onnx(fitted(faces, skldl.MeanDistribution()), tmp_path / "model.onnx")
+    monkeypatch.setattr(_onnx, "MAX_DIFFERENCE", 1e-12)
+    with pytest.raises(DataError, match=r"differs from the model by .* more than 1e-12"):
+        to_onnx(fitted(faces, ESTIMATORS["forest"]), tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
 
 

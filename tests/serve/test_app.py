@@ -131,15 +131,15 @@ def test_a_missing_column_is_named(client, rows):
     ("body", "kind", "status", "message"),
     [
         (b"", "application/json", 400, "empty"),
-        (b"{", "application/json", 400, "no JSON"),
-        (b"[NaN]", "application/json", 400, "no JSON"),
+        (b"{", "application/json", 400, "not JSON"),
+        (b"[NaN]", "application/json", 400, "not JSON"),
         (b"3", "application/json", 422, "neither a list"),
         (b"[3]", "application/json", 422, "Row 1 is a number"),
         (b"[null, {}]", "application/json", 422, "Row 1 is null"),
         (b'[{"Age": 3}]', "application/json", 422, "It has 'Age'."),
         (b"[{}]", "application/json", 422, "It has no column."),
         (b"a,b\n1,2,3\n", "text/csv", 422, "has 3 cells, the header 2"),
-        (b"PAR1 nothing", PARQUET, 422, "no Parquet file"),
+        (b"PAR1 nothing", PARQUET, 422, "not a readable Parquet file"),
         (b"<a/>", "text/xml", 415, "not known"),
         (b"hello", "", 415, "not known"),
     ],
@@ -189,7 +189,7 @@ def test_a_body_that_never_ends_or_is_cut_off(make_client):
         with pytest.raises(RequestError) as refused:
             asyncio.run(answer_to(*messages))
         assert refused.value.status == status
-    with pytest.raises(RequestError, match=r"no JSON.*char 3"):  # all three parts of the body were read
+    with pytest.raises(RequestError, match=r"not JSON.*char 3"):  # all three parts of the body were read
         asyncio.run(answer_to(start, start, {"type": "http.request", "body": b"]"}))
 
 

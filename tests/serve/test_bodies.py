@@ -5,7 +5,7 @@ import json
 import orjson
 import pytest
 
-from skldl.serve._bodies import PIECE, ROWS_AT_A_TIME, NotInPieces, read_records, record_pieces, write_answer
+from skldl.serve._bodies import PIECE_BYTES, PIECE_ROWS, NotInPieces, read_records, record_pieces, write_answer
 from skldl.serve._errors import RequestError
 from skldl.serve._model import Answer
 
@@ -23,7 +23,7 @@ def test_pieces_are_the_rows_in_order(separators):
     assert joined(body) == rows
     if separators[0].startswith(","):
         sizes = [len(piece) for piece in record_pieces(body, MANY)]
-        assert len(sizes) == pytest.approx(len(body) / PIECE, abs=2)
+        assert len(sizes) == pytest.approx(len(body) / PIECE_BYTES, abs=2)
 
 
 @pytest.mark.parametrize("cell", ["},{", "a}, {b", '\\"},{', [{}, {"d": 1}, {}], {"d": [{}, {}]}])
@@ -31,7 +31,7 @@ def test_a_cut_inside_a_cell_is_noticed(cell):
     """Whether a cut falls into a cell depends on the place, so that all places are tried."""
     n_whole = 0
     for shift in range(0, 60, 3):
-        rows = [{"a": "x" * (PIECE - 30 + shift), "b": cell}, {"a": 1, "b": cell}, {"a": 2, "b": None}]
+        rows = [{"a": "x" * (PIECE_BYTES - 30 + shift), "b": cell}, {"a": 1, "b": cell}, {"a": 2, "b": None}]
         body = orjson.dumps(rows)
         try:
             assert joined(body) == rows
@@ -61,7 +61,7 @@ def test_a_cut_inside_a_cell_is_noticed(cell):
         '[{"a": NaN}]',
     ],
 )
-@pytest.mark.parametrize("room", [0, 2 * PIECE])
+@pytest.mark.parametrize("room", [0, 2 * PIECE_BYTES])
 def test_what_is_no_list_of_rows_is_left_to_the_whole(text, room):
     for body in (text + " " * room, " " * room + text, text.replace("[", "[" + " " * room, 1)):
         with pytest.raises(NotInPieces):
@@ -84,7 +84,7 @@ def test_rows_are_counted_over_all_pieces():
         list(record_pieces(body, 2999))
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, ROWS_AT_A_TIME - 1, ROWS_AT_A_TIME, ROWS_AT_A_TIME + 1, 3 * ROWS_AT_A_TIME])
+@pytest.mark.parametrize("n_rows", [0, 1, PIECE_ROWS - 1, PIECE_ROWS, PIECE_ROWS + 1, 3 * PIECE_ROWS])
 def test_answers_are_written_as_one_list(n_rows):
     columns = {"yes": [place / 7 for place in range(n_rows)], "top": ["no"] * n_rows}
     rows = [{"yes": place / 7, "top": "no"} for place in range(n_rows)]
@@ -99,7 +99,7 @@ def test_a_long_body_is_answered_like_its_rows(client, rows):
 
     some = [row | {"note": "}, {" + "y" * place} for place, row in enumerate(rows)]
     many = some * 15
-    assert len(orjson.dumps(many)) > 2 * PIECE
+    assert len(orjson.dumps(many)) > 2 * PIECE_BYTES
     alone = [asked([row])[0] for row in some]
     for one, long in zip(alone * 15, asked(many), strict=True):
         assert one["top"] == long["top"]

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import skldl
-from skldl.export._onnx import TOLERANCE
+from skldl.export._onnx import MAX_DIFFERENCE
 from skldl.serve import Limits
 from skldl.serve._app import OPEN_ROUTES
 from skldl.serve._bodies import DIGITS
-from skldl.serve._server import LEAST_KEY
+from skldl.serve._server import MIN_KEY_LENGTH
 from skldl.tabular._interval_columns import LEVEL
 
 ROOT = Path(__file__).parents[2]
@@ -59,10 +59,10 @@ def test_the_page_has_the_limits_of_the_code():
     for words in (
         f"`--max-body` ({Limits.body_bytes // 2**20} MiB), `--max-rows` ({Limits.rows:,}), `--timeout` "
         f"({Limits.seconds:g} s), `--max-concurrent` ({Limits.concurrent})",
-        f"`SKLDL_API_KEY` ({LEAST_KEY} characters or more)",
+        f"`SKLDL_API_KEY` ({MIN_KEY_LENGTH} characters or more)",
         f"with probability {LEVEL} unless `?level=` is given",
         f"CSV answers have {DIGITS} digits by default",
-        f"must agree to {TOLERANCE:.0e}".replace("e-0", "e-"),
+        f"must agree to {MAX_DIFFERENCE:.0e}".replace("e-0", "e-"),
     ):
         assert words in text, words
 

@@ -198,7 +198,7 @@ def test_addresses_that_others_reach_need_a_key():
     for host in ("0.0.0.0", "::", "10.0.0.1", "example.org"):
         with pytest.raises(ParameterError, match="SKLDL_API_KEY"):
             check_address(host, "", no_key=False)
-    with pytest.raises(ParameterError, match="16 are the least"):
+    with pytest.raises(ParameterError, match="fewer than 16"):
         check_address("127.0.0.1", "short", no_key=False)
 
 

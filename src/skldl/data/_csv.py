@@ -213,13 +213,37 @@ class CsvWriter:
 
     def rendered(self, piece: pd.DataFrame, *, header: bool) -> str:
         """The rows as text, after the names of the columns if ``header``."""
-        return self._as_text(piece).to_csv(
+        piece = self._as_text(piece)
+        columns = [self._cells(column) for _, column in piece.items()]
+        if len(columns) > 1 and None not in columns:
+            names = [_quoted(str(name), self.separator) for name in piece]
+            patterns, cells = zip(*filter(None, columns), strict=True)
+            line = self.separator.join(patterns) + "\n"
+            lines = map(line.__mod__, zip(*cells, strict=True))
+            return "".join(itertools.chain([self.separator.join(names) + "\n"] * header, lines))
+        return piece.to_csv(
             sep=self.separator,
             index=False,
             header=header,
             lineterminator="\n",
             float_format=None if self._digits is None else f"%.{self._digits}g",
         )
+
+    def _cells(self, column: pd.Series) -> tuple[str, list[Any]] | None:
+        """The pattern and the cells of a column of floats or of text; None for other types, which pandas writes.
+
+        pandas formats cell by cell and takes three times as long as one pattern for each row.
+        """
+        cells: list[Any] = column.tolist()
+        if column.dtype == np.float64:
+            pattern = "%r" if self._digits is None else f"%.{self._digits}g"
+            if column.notna().all():
+                return pattern, cells
+            return "%s", ["" if cell != cell else pattern % cell for cell in cells]
+        if set(map(type, cells)) != {str}:
+            return None
+        quoted = {word: _quoted(word, self.separator) for word in set(cells)}
+        return "%s", [quoted[word] for word in cells]
 
     def append(self, text: str) -> None:
         """Write rows."""
@@ -244,6 +268,13 @@ class TsvWriter(CsvWriter):
     """The writer of tables separated by tabs."""
 
     separator = "\t"
+
+
+def _quoted(word: str, separator: str) -> str:
+    """Text as a cell, in quotation marks if it needs them."""
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=separator, lineterminator="\n").writerow([word, ""])
+    return stream.getvalue()[:-2]  # without the separator and the end of the line
 
 
 def _escaped(cell: Any) -> Any:

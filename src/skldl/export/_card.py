@@ -20,7 +20,7 @@ def model_card(about: Mapping[str, Any], *, name: str) -> str:
     Parameters
     ----------
     about : mapping
-        What `skldl.persistence.inspect` gives for a file of ``skldl fit``.
+        The description of a file of ``skldl fit``, from `skldl.persistence.inspect`.
     name : str
         Name of the model.
 
@@ -132,7 +132,7 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     if floor is not None:
         error = f" ± {score['noise_floor_error']:.2g} (standard error)" if "noise_floor_error" in score else ""
         lines.append(f"| noise floor: a perfect model, given so few answers a row | {floor:.4g}{error} |")
-    lines += ["", f"Skill, the share of the divergence of the mean that the model removes: {_skill(score)}."]
+    lines += ["", f"Skill, the fraction of the divergence of the mean that the model removes: {_skill(score)}."]
     if score.get("explained") is not None:
         lines += [
             "",
@@ -148,7 +148,7 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
 
 
 def _skill(score: Mapping[str, Any]) -> str:
-    """The skill with its interval."""
+    """Write the skill with its interval."""
     skill, low, high = (show_skill(score[name]) for name in ("skill", "skill_low", "skill_high"))
     return f"{skill} (95 % interval {low} to {high})"
 
@@ -180,11 +180,11 @@ def _plain(text: Any) -> str:
 
 
 def _code(text: Any) -> str:
-    """A code span: escapes have no meaning inside it, and a backtick would end it."""
+    """Write text as a code span, without backticks, which would end it."""
     return "`" + _one_line(text).replace("`", "'") + "`"
 
 
 def _one_line(text: Any) -> str:
-    """Text in one line, with control characters spelled out."""
+    """Write text in one line, with control characters escaped."""
     words = " ".join(str(text).split())
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)

@@ -1,9 +1,8 @@
-"""The routes, the page and their middleware: host, key, concurrency, time limit, counters and logs.
+"""Routes, page and middleware of the service: host, key, number of requests, counters and logs.
 
-Starlette was chosen because it is the layer below FastAPI: routes and requests, without the validation
-by pydantic, which would repeat the checks of `skldl.tabular` with other error messages. Litestar has more
-dependencies than the service needs. The gate is plain ASGI, since middleware classes of Starlette cost more than a
-prediction.
+Starlette was chosen because it is the layer below FastAPI: routes and requests, without the validation by pydantic,
+which would repeat the checks of `skldl.tabular` with other error messages. Litestar has more dependencies than the
+service needs. The middleware is plain ASGI, since middleware classes of Starlette cost more than a prediction.
 """
 
 import base64
@@ -47,9 +46,9 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
     service : Service
         Models, limits and counters.
     key : str, default=""
-        What requests must send as ``Authorization: Bearer KEY`` or ``X-API-Key: KEY``; empty for none.
+        The key that requests must send as ``Authorization: Bearer KEY`` or ``X-API-Key: KEY``; empty for none.
     log_requests : bool, default=True
-        Whether each request makes a line in the log; errors of the server always do.
+        Whether each request is logged; errors of the server always are.
     any_host : bool, default=False
         Whether requests for any host name are answered. Otherwise, without a key, only those for this computer, so
         that a foreign web page cannot reach the service through a name that resolves to this host.
@@ -133,7 +132,7 @@ def make_app(service: Service, *, key: str = "", log_requests: bool = True, any_
 
 
 class Gate:
-    """Middleware of every request: host, key, counters, logs, and errors without traceback.
+    """Middleware of all requests: checks host and key, counts and logs, and hides tracebacks.
 
     An empty key means none; ``hosts`` are the names that a request may have, None for any.
     """
@@ -168,7 +167,7 @@ class Gate:
             if rejected is not None:
                 await _error_response(rejected)(scope, receive, sending)
             elif method == "POST" and (route := _predict_route(path)) is not None:
-                # the route that must be fast, without the routing and the responses of Starlette
+                # without the routing and the responses of Starlette, which take longer than a prediction
                 scope["skldl_route"], name = route
                 try:
                     model = scope["skldl_model"] = service.model(name)
@@ -234,7 +233,7 @@ def _host_name(host: bytes) -> str:
 
 
 def _predict_route(path: str) -> tuple[str, str | None] | None:
-    """The route of a path for predictions and the name of its model, None for the default; None for other paths."""
+    """Return route and model of a path for predictions (None: the default model); None for other paths."""
     if path == "/predict":
         return "/predict", None
     parts = path.split("/")
@@ -244,14 +243,14 @@ def _predict_route(path: str) -> tuple[str, str | None] | None:
 
 
 def _check_capacity(service: Service) -> None:
-    """Refuse a request if too many are running."""
+    """Reject a request if too many are running."""
     if service.metrics.running > service.limits.concurrent:
         busy = f"More than {service.limits.concurrent} requests are running. Try again in a second."
         raise RequestError(503, busy, {"retry-after": "1"})
 
 
 def _answering_errors(work: Endpoint, path: str) -> Endpoint:
-    """An endpoint whose errors are answers."""
+    """Wrap an endpoint so that its errors become responses."""
 
     async def answered(request: Request) -> Response:
         request.scope["skldl_route"] = path.replace("{name}", "*")  # Starlette has the route only since 1.8

@@ -1,11 +1,10 @@
 """Bodies of requests and answers: JSON records, CSV and Parquet.
 
-CSV is read by `skldl.data.TableFile` and written as `skldl.data.TableWriter` writes it, so that an answer is what
-``skldl predict`` would have written. Parquet is read here, since a body of a few bytes can describe gigabytes: sizes
-are checked before cells are made.
+CSV is read by `skldl.data.TableFile` and written by `skldl.data.TableWriter`, so that an answer is what ``skldl
+predict`` would have written. Parquet is read here, since a body of a few bytes can expand to gigabytes: sizes are
+checked before cells are read.
 """
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -29,18 +28,19 @@ _SYNONYMS = {"text/json": JSON} | {
 _UNTYPED = ("", "application/octet-stream", "application/x-www-form-urlencoded")
 DIGITS = 6
 NAME = "the body"
-PIECE = 2**16
-"""Long JSON bodies are read about this many bytes at a time, and written `ROWS_AT_A_TIME` rows at a time."""
-ROWS_AT_A_TIME = 256
+PIECE_BYTES = 2**16
+"""Long JSON bodies are parsed in pieces of about this size, so that the objects stay in the cache of the processor."""
+PIECE_ROWS = 256
+"""Rows of an answer that become JSON at a time, for the same reason."""
 _BETWEEN_OBJECTS = re.compile(rb"\},[ \t\r\n]*\{")
 
 
 class NotInPieces(Exception):
-    """A JSON body that must be read as a whole."""
+    """A JSON body must be read as a whole."""
 
 
 def format_of_body(content_type: str, body: bytes) -> str:
-    """Find out the media type of a body: by the header, or by its first bytes if a program sent no informative one.
+    """Find out the media type of a body, by the header Content-Type or, where that says nothing, by its first bytes.
 
     Examples
     --------
@@ -84,11 +84,11 @@ def format_of_answer(accept: str, wanted: str, given: str) -> str:
 
 
 def read_records(body: bytes, max_rows: int) -> list[Any]:
-    """The rows of a JSON body, a list of objects or one object; they need not be objects here."""
+    """Parse a JSON body, a list of rows or one row. Whether each row is an object is checked later."""
     try:
         records = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise RequestError(400, f"The body is no JSON: {error}. Send a list with one object for each row.") from None
+        raise RequestError(400, f"The body is not JSON: {error}. Send a list with one object for each row.") from None
     if isinstance(records, dict):
         return [records]
     if not isinstance(records, list):
@@ -98,18 +98,18 @@ def read_records(body: bytes, max_rows: int) -> list[Any]:
 
 
 def record_pieces(body: bytes, max_rows: int) -> Iterator[list[Any]]:
-    """The rows of a long JSON list, some at a time; `NotInPieces` is raised if the body must be read as a whole.
+    """Parse a long JSON list of rows piece by piece; raise `NotInPieces` if the body must be read as a whole.
 
-    The objects of all rows would take several times the memory of the body, and more time than those of a few rows that
-    stay in the cache of the processor. The body is cut between two objects, at ``},{`` or ``}, {``. A cut inside a text
-    or a nested list leaves a piece that is no JSON; if all pieces are, so is the whole.
+    The objects of all rows would take several times the memory of the body. The body is cut between two objects, at
+    ``},{`` or ``}, {``. After a cut inside a text or a nested list, one of the pieces is not valid JSON; if all pieces
+    are valid, so is the whole.
     """
     at, end = body.find(b"[") + 1, body.rfind(b"]")
     if at == 0 or end <= at or body[: at - 1].strip() or body[end + 1 :].strip():
         raise NotInPieces
     n_rows = 0
     while at < end:
-        found = _BETWEEN_OBJECTS.search(body, at + PIECE, end) if end - at > PIECE else None
+        found = _BETWEEN_OBJECTS.search(body, at + PIECE_BYTES, end) if end - at > PIECE_BYTES else None
         last = end if found is None else found.start() + 1
         try:
             records: list[Any] = orjson.loads(b"[%b]" % body[at:last])
@@ -124,7 +124,7 @@ def record_pieces(body: bytes, max_rows: int) -> Iterator[list[Any]]:
 
 
 def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence[str], max_rows: int) -> pd.DataFrame:
-    """The rows of a CSV or Parquet body with the columns that the model needs and those to copy to the answer."""
+    """Read a CSV or Parquet body, with the columns that the model needs and those to copy to the answer."""
     if kind == PARQUET:
         return _read_parquet(body, {*columns, *keep}, max_rows)
     stream = io.BytesIO(body)
@@ -141,23 +141,26 @@ def read_table(body: bytes, kind: str, *, columns: Sequence[str], keep: Sequence
 
 
 def check_n_rows(n_rows: int, max_rows: int) -> None:
-    """Refuse more rows than the service accepts in one request."""
+    """Raise an error for more rows than the service accepts in one request."""
     if n_rows > max_rows:
         raise RequestError(413, f"The body has more than {max_rows:,} rows. Send fewer at a time.")
 
 
 def _read_parquet(body: bytes, wanted: set[str], max_rows: int) -> pd.DataFrame:
-    """Read the columns that are wanted, text as dictionaries first: their cells may be many times their size."""
+    """Read some columns of a Parquet body, and check their size first.
+
+    Columns of text are read as dictionaries of their words, whose cells may take many times the memory.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    limit = max(2**26, 20 * len(body))
+    limit = max(2**26, 20 * len(body))  # 64 MiB, or 20 times the body: well-compressed tables stay below
     try:
         file = pq.ParquetFile(io.BytesIO(body))
         meta = file.metadata
         check_n_rows(meta.num_rows, max_rows)
-        groups = [meta.row_group(place) for place in range(meta.num_row_groups)]
+        groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
         if sum(group.total_byte_size for group in groups) > limit:
             raise RequestError(
                 413, f"The Parquet body would take more than {limit:,} bytes. Send fewer rows at a time."
@@ -180,7 +183,7 @@ def _read_parquet(body: bytes, wanted: set[str], max_rows: int) -> pd.DataFrame:
         return table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError, KeyError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise TableError(f"The body is no Parquet file that can be read: {reason}.") from None
+        raise TableError(f"The body is not a readable Parquet file: {reason}.") from None
 
 
 def _is_text(pa: Any, kind: Any) -> bool:
@@ -190,7 +193,7 @@ def _is_text(pa: Any, kind: Any) -> bool:
 
 
 def write_answer(answer: Answer, kind: str, digits: int = DIGITS) -> bytes:
-    """Write predictions as a body; the digits are those of numbers in CSV, since JSON and Parquet keep all.
+    """Write predictions as a body. ``digits`` applies to numbers in CSV; JSON and Parquet keep all digits.
 
     Examples
     --------
@@ -199,8 +202,6 @@ def write_answer(answer: Answer, kind: str, digits: int = DIGITS) -> bytes:
     """
     if kind == JSON:
         return b"[" + b",".join(_json_rows(answer)) + b"]"
-    if kind == CSV and not answer.kept and (text := _quick_csv(answer, digits)) is not None:
-        return text
     stream = io.BytesIO()
     stream.name = f"answer{_TABLES[kind].suffixes[0]}"
     with TableWriter(stream, digits=digits, exact=answer.kept) as writer:
@@ -209,35 +210,8 @@ def write_answer(answer: Answer, kind: str, digits: int = DIGITS) -> bytes:
 
 
 def _json_rows(answer: Answer) -> Iterator[bytes]:
-    """Objects of some rows at a time, separated by commas."""
+    """Yield the objects of `PIECE_ROWS` rows at a time, separated by commas."""
     names, columns = list(answer.columns), list(answer.columns.values())
-    for first in range(0, answer.n_rows, ROWS_AT_A_TIME):
-        cells = zip(*(column[first : first + ROWS_AT_A_TIME] for column in columns), strict=True)
+    for first in range(0, answer.n_rows, PIECE_ROWS):
+        cells = zip(*(column[first : first + PIECE_ROWS] for column in columns), strict=True)
         yield orjson.dumps(list(map(dict, map(zip, repeat(names), cells))), default=str)[1:-1]
-
-
-def _quick_csv(answer: Answer, digits: int) -> bytes | None:
-    """What `TableWriter` writes for floats and text, several times faster; None if there are other cells."""
-    quoted: dict[str, str] = {}
-    cells, template = [], []
-    for column in answer.columns.values():
-        kinds = set(map(type, column))
-        if kinds <= {float}:
-            if any(value != value for value in column):  # an empty cell
-                return None
-            template.append(f"%.{digits}g")
-        elif kinds == {str}:
-            quoted |= {word: _csv_line([word]) for word in set(column) - quoted.keys()}
-            column = [quoted[word] for word in column]
-            template.append("%s")
-        else:
-            return None
-        cells.append(column)
-    pattern = ",".join(template) + "\n"
-    return (_csv_line(list(answer.columns)) + "\n" + "".join(map(pattern.__mod__, zip(*cells, strict=True)))).encode()
-
-
-def _csv_line(words: list[str]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="").writerow(words)
-    return stream.getvalue()

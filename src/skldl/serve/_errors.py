@@ -1,4 +1,4 @@
-"""Error responses of the service: a status, a message and, where they are known, row, column and what to send."""
+"""Error responses of the service: a status, a message and, where they are known, row, column and a hint."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +14,11 @@ _HINTS = {
     TEXT: "Send a text, or null where it is missing.",
 }
 PARAMETERS = ("format", "keep", "digits", "level", "covers")
-"""What may stand after the question mark in the address of a request for predictions."""
+"""Parameters of the address of a request for predictions, after the question mark."""
 
 
 class RequestError(Exception):
-    """A request that cannot be answered: the status of HTTP, what is wrong and what to do, headers of the answer."""
+    """A request that is rejected, with a status of HTTP, a message and headers of the response."""
 
     def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class RequestError(Exception):
 
 
 def error_body(error: RequestError | DataError, kinds: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The body of an error: its message, and row, column and hint if it is about a cell or a column.
+    """Return the JSON of an error: its message and, if it is about a cell or a column, row, column and hint.
 
     ``kinds`` has the kind of each column of the model.
 
@@ -52,7 +52,7 @@ def error_body(error: RequestError | DataError, kinds: Mapping[str, str] | None 
 
 
 def _spelled(parameter: Parameter) -> str:
-    """A parameter as it stands in the address of a request; one that has no place there as in Python."""
+    """Spell a parameter of the address as in an address, any other one as in Python."""
     if parameter.name not in PARAMETERS or not parameter.has_value:
         return str(parameter)
     value = parameter.value

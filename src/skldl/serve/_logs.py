@@ -1,6 +1,6 @@
-"""Structured logs: one JSON object in a line on standard error for each event.
+"""Structured logs: one line of JSON on standard error for each event.
 
-Lines about single requests are collected for a moment and written together, since a system call for each of them would
+Lines about requests are collected for a tenth of a second and written together: a system call for each of them would
 take as long as a prediction.
 """
 
@@ -33,7 +33,7 @@ def log(level: str, event: str, **fields: Any) -> None:
 
 
 def log_request(request: str, method: str, path: str, status: int, ms: float, rows: int, model: str) -> None:
-    """Write the line of one request within a tenth of a second; only inside a running event loop."""
+    """Write the line of a request, within a tenth of a second; only to be called in a running event loop."""
     global _flush_is_due
     if not _flush_is_due:
         _flush_is_due = True
@@ -43,7 +43,7 @@ def log_request(request: str, method: str, path: str, status: int, ms: float, ro
 
 
 def flush() -> None:
-    """Write what is waiting, whole lines. If standard error is closed, the service goes on without a log."""
+    """Write all waiting lines. If standard error is closed, the service goes on without a log."""
     global _flush_is_due
     _flush_is_due = False
     with _writing, contextlib.suppress(OSError, ValueError):

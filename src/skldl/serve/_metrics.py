@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Upper ends of the latency histogram in seconds."""
+"""Upper bounds of the latency histogram in seconds."""
 
 _UNUSUAL = {
     "unknown_categories": "Cells with a category that the model does not know.",
@@ -21,7 +21,7 @@ _UNUSUAL = {
 
 
 class Metrics:
-    """What the service counts.
+    """Counters of requests, rows and reloads.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Metrics:
         self._reloads: Counter[tuple[str]] = Counter()
 
     def request(self, route: str, model: str, status: int, seconds: float) -> None:
-        """Count a request that was answered, by its route, never by the address as it was sent."""
+        """Count an answered request by its route: addresses as sent would make the number of labels unbounded."""
         self._requests[route, model, status] += 1
         self._seconds[route] += seconds
         if route not in self._buckets:
@@ -50,7 +50,7 @@ class Metrics:
         self._buckets[route][bisect_left(BUCKETS, seconds)] += 1
 
     def rows(self, model: str, n_rows: int, unusual: Mapping[str, Mapping[str, int]]) -> None:
-        """Count predicted rows and what the training table did not hold, as ``TableEncoder.unusual`` gives it."""
+        """Count predicted rows and their unusual cells, which `TableEncoder.unusual` counts."""
         self._rows[(model,)] += n_rows
         for what, counts in unusual.items():
             for column, count in counts.items():

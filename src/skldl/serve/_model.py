@@ -1,4 +1,4 @@
-"""A model file behind the service: predictions, schema, explanation of a row, nearest training rows."""
+"""The model of a service: predictions for JSON records and tables, schema, explanation of a row."""
 
 import math
 import os
@@ -28,7 +28,7 @@ from skldl.utils.typing import FloatArray
 from skldl.utils.validation import sum_to_one
 
 MAX_CATEGORIES = 1000
-"""Categories of a column that the schema lists."""
+"""Maximum number of categories of a column in the schema."""
 MAX_FEATURES_SHOWN = 30
 NEAREST_ROWS = 5
 GIVEN, TRUE = COVERS
@@ -40,9 +40,9 @@ _MEANINGS = {
 
 
 class Answer(NamedTuple):
-    """Predictions for some rows, as lists of cells by the names of the columns of ``skldl predict``.
+    """Predictions for some rows, with the columns of ``skldl predict`` as lists.
 
-    ``unusual`` is what `TableEncoder.unusual` counts; ``kept`` are the columns that were copied from the table.
+    ``unusual`` counts unusual cells, see `TableEncoder.unusual`; ``kept`` names the columns copied from the request.
     """
 
     columns: dict[str, list[Any]]
@@ -52,9 +52,9 @@ class Answer(NamedTuple):
 
 
 class ServedModel:
-    """A loaded model file with everything that the service needs.
+    """A model file and its predictions.
 
-    The file is read by `skldl.persistence.read`, which runs no code from it; ``name`` stands in addresses and metrics.
+    The file is read by `skldl.persistence.read`, which runs no code from it; ``name`` is used in addresses and metrics.
     """
 
     def __init__(self, path: str | os.PathLike[str], name: str) -> None:
@@ -86,21 +86,21 @@ class ServedModel:
     # --- predictions ---
 
     def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
-        """Predict for records of JSON what ``skldl predict`` predicts for a table of these rows."""
+        """Predict for JSON records, with the result of ``skldl predict`` for a table of these rows."""
         answer = None if keep else self.predict_plain(records)
         if answer is not None:
             return answer
         return self.predict_frame(frame_of_records(records, self.columns, keep), keep)
 
     def predict_plain(self, records: Sequence[Any]) -> Answer | None:
-        """Predict for records that need no table, see `TableEncoder.encode_records`, or return None."""
+        """Predict for JSON records that need no table, see `TableEncoder.encode_records`; None for others."""
         encoded = self.encoder.encode_records(records, dense=self._linear is not None)
         return None if encoded is None else self._answer(self._distributions(encoded[0]), encoded[1])
 
     def predict_one(self, record: Any) -> dict[str, Any] | None:
-        """Predict for one usual record by a linear model: a row of an answer without intervals; else None.
+        """Predict for one record without unusual cells by a linear model without intervals; None for others.
 
-        The same as `predict_plain`, with plain floats: for one row, NumPy's overhead would be most of the time.
+        The result is that of `predict_plain`, as one row. For one row, the overhead of NumPy is most of the time.
         """
         if self._linear is None or self.intervals is not None:
             return None
@@ -116,14 +116,14 @@ class ServedModel:
         powers = list(map(math.exp, shifted))
         total = sum(powers)
         row: list[Any] = [power / total for power in powers]
-        # -sum d log d with log d = shifted - log total: two terms that are not negative, so that nothing cancels
+        # -Σ d log d with log d = shifted - log total: both terms are non-negative, so that no digits cancel
         entropy = math.log(total) - sum(map(mul, row, shifted))
         expected = () if self._values is None else (sum(map(mul, row, self._values)),)
         row += (self.labels[scores.index(maximum)], entropy, *expected)
         return dict(zip(self._names, row, strict=True))
 
     def predict_pieces(self, pieces: Iterable[Sequence[Any]]) -> Answer | None:
-        """Predict for the records of a long body, given in pieces, or return None if one of them needs a table."""
+        """Predict for pieces of a long list of JSON records; None if one of the records needs a table."""
         distributions, unusual = [], []
         for records in pieces:
             encoded = self.encoder.encode_records(records, dense=self._linear is not None)
@@ -134,7 +134,7 @@ class ServedModel:
         return self._answer(np.concatenate(distributions), add_counts(unusual))
 
     def predict_frame(self, frame: pd.DataFrame, keep: Sequence[str] = ()) -> Answer:
-        """Predict for a table, and copy the columns to keep."""
+        """Predict for a table, and copy the columns of ``keep``."""
         table = as_frame(frame)
         names = checked_keep(keep, table.columns, self.labels)
         self.encoder.check_columns(table.columns)
@@ -158,12 +158,12 @@ class ServedModel:
         return Answer({**kept, **dict(zip(names, cells, strict=True))}, len(D), unusual, frozenset(kept))
 
     def _distributions(self, X: Any) -> FloatArray:
-        """The predictions for encoded rows."""
+        """Return the predictions for encoded rows."""
         if self._linear is not None:
             return _softmax(X @ self._linear[0] + self._linear[1])
         for _, step in self.pipeline.steps[1:-1]:
             X = step.transform(X)
-        if type(self.estimator).predict is BaseLDL.predict:  # X is checked already
+        if type(self.estimator).predict is BaseLDL.predict:  # without its checks of X, which is valid
             return sum_to_one(self.estimator._predict(X), type(self.estimator).__name__)
         return np.asarray(self.estimator.predict(X))
 
@@ -182,7 +182,7 @@ class ServedModel:
     # --- description ---
 
     def schema(self) -> dict[str, Any]:
-        """Describe features and labels in plain values."""
+        """Return a description of features, labels and training in plain values."""
         features = []
         for name, kind in self.encoder.kinds_.items():
             entry: dict[str, Any] = {"name": name, "type": kind, "typical": self.encoder.typical_[name]}
@@ -248,7 +248,7 @@ class ServedModel:
         return result
 
     def _training_rows(self) -> tuple[pd.DataFrame | None, Any]:
-        """The rows that the model keeps, and their features; None if it keeps none."""
+        """Return the training rows in the model file and their features; None if it has none."""
         kept = self.description.get("kept_rows")
         if not kept:
             return None, None
@@ -256,7 +256,7 @@ class ServedModel:
         return rows, self.encoder.transform(rows[self.columns])
 
     def _nearest(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Rows of the training table whose features are nearest by Euclidean distance, the nearest first."""
+        """Return the training rows with the smallest Euclidean distances, nearest first."""
         assert self._kept_rows is not None
         encoded, known = self.encoder.transform(frame), self._kept_features
         if sparse.issparse(encoded) != sparse.issparse(known):
@@ -314,6 +314,6 @@ def _json_type(cell: Any) -> str:
 
 
 def _softmax(scores: FloatArray) -> FloatArray:
-    """`skldl.simplex.softmax` without its checks: features and weights are finite here."""
+    """Softmax without the checks of `skldl.simplex.softmax`: features and weights are finite here."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the service, made from the schemas of its models."""
+"""OpenAPI description of the service, from the schemas of its models."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,9 +32,9 @@ def describe(models: Mapping[str, ServedModel]) -> dict[str, Any]:
         "/schema": _get("Features and labels of the default model"),
     }
     schemas: dict[str, Any] = {"Error": _ERROR}
-    for place, (name, model) in enumerate(models.items()):
+    for number, (name, model) in enumerate(models.items()):
         schemas[f"{name}.row"], schemas[f"{name}.prediction"] = _row(model), _prediction(model)
-        for prefix in (f"/models/{name}", "") if place == 0 else (f"/models/{name}",):
+        for prefix in (f"/models/{name}", "") if number == 0 else (f"/models/{name}",):
             paths[f"{prefix}/predict"] = {"post": _predict(name)}
             paths[f"{prefix}/explain"] = {"post": _explain(name)}
         paths[f"/models/{name}/schema"] = _get(f"Features and labels of {name}")

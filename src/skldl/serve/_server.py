@@ -1,4 +1,4 @@
-"""The process: address, signals, and shutdown without losing a request."""
+"""The server process: address, signals, and a shutdown that completes all running requests."""
 
 import asyncio
 import contextlib
@@ -17,15 +17,16 @@ from skldl.exceptions import Parameter, ParameterError
 from skldl.serve._logs import flush, log
 from skldl.serve._service import Service
 
-LEAST_KEY = 16
+MIN_KEY_LENGTH = 16
 DRAIN_SECONDS = 3.0
+"""Time for clients to close idle connections when the service ends; chosen by hand."""
 KEEP_ALIVE_SECONDS = 30
-YOUNG_OBJECTS = 10_000
-"""New objects until the collector looks for cycles: requests make hundreds and leave none."""
+GC_THRESHOLD = 10_000
+"""New objects before the garbage collector runs: each request creates hundreds, and none in cycles."""
 
 
 def check_address(host: str, key: str, *, no_key: bool) -> None:
-    """Refuse an address that others can reach if there is no key, unless it is allowed, and keys that are too short.
+    """Raise an error for an address that others can reach without a key, and for keys that are too short.
 
     Parameters
     ----------
@@ -41,9 +42,9 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
     >>> from skldl.serve import check_address
     >>> check_address("127.0.0.1", "", no_key=False)
     """
-    if key and len(key) < LEAST_KEY:
+    if key and len(key) < MIN_KEY_LENGTH:
         raise ParameterError(
-            f"SKLDL_API_KEY has {len(key)} characters, and {LEAST_KEY} are the least. Make one: "
+            f"SKLDL_API_KEY has {len(key)} characters, fewer than {MIN_KEY_LENGTH}. Make one: "
             "python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
     if not key and not no_key and not is_local(host):
@@ -56,7 +57,7 @@ def check_address(host: str, key: str, *, no_key: bool) -> None:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this computer reaches an address.
+    """Return whether an address can be reached from this computer only.
 
     Examples
     --------
@@ -72,14 +73,14 @@ def is_local(host: str) -> bool:
 
 
 class _AsEvents(logging.Handler):
-    """Messages of uvicorn and of any other package as lines of our log."""
+    """Logging handler that writes messages of uvicorn and other packages to the log of the service."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log(record.levelname.lower(), "server", message=record.getMessage())
 
 
 class _Server(uvicorn.Server):
-    """uvicorn with SIGHUP as reload, and a shutdown that completes running requests."""
+    """Server of uvicorn that reloads on SIGHUP and completes running requests before it ends."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -126,7 +127,7 @@ class _Server(uvicorn.Server):
                     log("info", "listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}")
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Take no new connections; each open one gets its answers, the last with ``Connection: close``."""
+        """Accept no new connections, and complete the requests of the open ones, with ``Connection: close``."""
         log("info", "draining", connections=len(self.server_state.connections))
         for server in self.servers:
             server.close()
@@ -190,8 +191,8 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
         timeout_graceful_shutdown=int(service.limits.seconds) + 1,
     )
     gc.collect()
-    gc.freeze()  # models and libraries stay: the collector need not walk through them at every request
-    gc.set_threshold(YOUNG_OBJECTS, 10, 10)
+    gc.freeze()  # models and libraries stay in memory: the collector skips them from now on
+    gc.set_threshold(GC_THRESHOLD, 10, 10)
     server = _Server(config, service)
     try:
         with _messages_as_events():
@@ -206,7 +207,7 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
 
 @contextlib.contextmanager
 def _messages_as_events() -> Iterator[None]:
-    """Log messages and warnings of all packages as JSON: a line of plain text ends programs that read the log."""
+    """Log messages and warnings of all packages as JSON: programs that read the log fail at lines of plain text."""
     root, handler = logging.getLogger(), _AsEvents(logging.WARNING)
     root.addHandler(handler)
     logging.captureWarnings(True)

@@ -1,4 +1,4 @@
-"""The state of the service and the work behind its routes: models, limits, parameters, counters, reload."""
+"""State of the service, and the work behind its routes: models, limits, parameters of requests, reload."""
 
 import asyncio
 import contextlib
@@ -32,27 +32,28 @@ from skldl.tabular._interval_columns import COVERS, LEVEL
 from skldl.utils.spelling import split_list
 
 SMALL_BODY = 2**15
-"""Bodies up to this size are parsed in the event loop: handing them to a thread would take longer."""
+"""Bytes of a body that is parsed in the event loop: a thread would take longer to start than to parse it."""
 FEW_ROWS = 64
+"""Rows of a body that are predicted in the event loop, for the same reason; chosen by hand."""
 _LATE = object()
-"""Why a request is cancelled that takes too long."""
+"""Marks a request that is cancelled because it takes too long."""
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may take.
+    """Limits for each request.
 
     Attributes
     ----------
     body_bytes : int
-        Size of a body.
+        Maximum size of a body.
     rows : int
-        Rows in a body.
+        Maximum number of rows in a body.
     seconds : float
-        Time from the first byte of a request to its answer.
+        Maximum time from the first byte of a request to its answer.
     concurrent : int
-        Requests that are answered at the same time; further ones are sent away with status 503.
+        Maximum number of requests that are answered at the same time; further ones are rejected with status 503.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class Limits:
 
 
 class Query(NamedTuple):
-    """What a request for predictions asks for; ``format`` is empty if it is not named."""
+    """Parameters of a request for predictions; an empty ``format`` means that of the header Accept."""
 
     format: str = ""
     keep: tuple[str, ...] = ()
@@ -81,7 +82,7 @@ DEFAULTS = Query()
 
 
 def read_query(query_string: bytes, model: ServedModel) -> Query:
-    """Read and check the parameters after the question mark; other names and names given twice are errors."""
+    """Read the parameters after the question mark; unknown names and names given twice are errors."""
     given: dict[str, str] = {}
     for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
         if name not in PARAMETERS:
@@ -139,14 +140,14 @@ def _no_intervals(parameter: str, model: ServedModel) -> RequestError:
 
 
 class Service:
-    """Models by name, and what their requests share.
+    """The models of a service and the state that their requests share.
 
     Parameters
     ----------
     paths : mapping
         From the name of each model to its file; the first one is the default.
     limits : Limits
-        What one request may take.
+        Limits for each request.
 
     Examples
     --------
@@ -179,12 +180,12 @@ class Service:
         return {name: ServedModel(path, name) for name, path in self.paths.items()}
 
     async def reload(self) -> bool:
-        """Read all model files again; requests that run keep the models that they began with.
+        """Read all model files again; running requests keep the models that they began with.
 
         Returns
         -------
         bool
-            Whether it succeeded. If one file cannot be read, all models stay as they are.
+            Whether it succeeded. If one file cannot be read, all models are kept.
         """
         async with self._reloading:
             try:
@@ -231,14 +232,14 @@ class Service:
         query_string : bytes
             The query of the address, after the question mark.
         receive : callable
-            Gives the body, as in ASGI.
+            Returns the next ASGI message.
 
         Returns
         -------
         body : bytes
             The answer.
         media_type : str
-            How it is written.
+            Its media type.
         n_rows : int
             Number of rows.
         """
@@ -280,7 +281,7 @@ class Service:
         return content, wanted, answer.n_rows
 
     def _predict_long(self, model: ServedModel, body: bytes, keep: Sequence[str]) -> Answer:
-        """Predict for a long JSON body, in pieces if possible."""
+        """Predict for a long JSON body, piece by piece if possible."""
         if not keep:
             with contextlib.suppress(NotInPieces):
                 if (found := model.predict_pieces(record_pieces(body, self.limits.rows))) is not None:
@@ -313,7 +314,7 @@ class Service:
         return await self._in_thread(lambda: model.explain(records[0]))
 
     async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
-        """Read the body, unless it is too large.
+        """Read the body; raise an error if it is too large.
 
         Parameters
         ----------
@@ -346,7 +347,7 @@ class Service:
         return body
 
     async def _rest(self, receive: Receive, most: int) -> bytes:
-        """The rest of a body."""
+        """Read the rest of a body that comes in several messages, at most ``most`` bytes."""
         parts: list[bytes] = []
         more = True
         while more:
@@ -361,10 +362,10 @@ class Service:
         return b"".join(parts)
 
     async def _in_time(self, work: Awaitable[Result]) -> Result:
-        """Wait for the answer to a request, body and work together, as long as it may take."""
+        """Wait for body and answer of a request together, at most ``limits.seconds``."""
         task = asyncio.current_task()
         assert task is not None
-        # as asyncio.timeout does it, in half of its time, which would be more than that of parsing a row
+        # like asyncio.timeout, which takes twice as long (3 µs, more than parsing a row)
         timer = task.get_loop().call_later(self.limits.seconds, task.cancel, _LATE)
         try:
             return await work
@@ -378,7 +379,7 @@ class Service:
             timer.cancel()
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        """Run work in a thread; if the request ends before, its place is free only when the work has ended."""
+        """Run work in a thread. If the request ends first, it counts as running until the work has ended."""
         future = asyncio.get_running_loop().run_in_executor(self._pool, work)
         try:
             return await asyncio.shield(future)
