@@ -8,8 +8,7 @@ import pytest
 
 from skldl.data import Columns, from_table
 from skldl.data._cells import as_numbers
-from skldl.data._column_kinds import ColumnKind
-from skldl.data._dates import as_dates
+from skldl.data._kinds import ColumnKind, as_dates
 from skldl.exceptions import DataError, NonFiniteError, TableError
 from skldl.tabular import TableEncoder
 

@@ -11,7 +11,7 @@ from scipy import sparse
 import skldl
 from skldl.chunks import Piece
 from skldl.data import TableFile
-from skldl.data._column_kinds import ColumnKind, kind_of
+from skldl.data._kinds import ColumnKind, kind_of
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
 from skldl.tabular._encoder_fit import EncoderFit

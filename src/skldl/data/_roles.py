@@ -18,9 +18,9 @@ import pandas as pd
 
 from skldl.data._arrays import Converter, fitting_type
 from skldl.data._cells import CATEGORY, NUMBER, as_frame, as_words, cell_place, checked_numbers, refuse_missing, row_of
-from skldl.data._column_kinds import ColumnKind, kind_of, notes_on_columns
 from skldl.data._dataset import Dataset, with_note_of_gaps
 from skldl.data._formats import holds_arrays
+from skldl.data._kinds import ColumnKind, kind_of, notes_on_columns
 from skldl.data._labels import (
     known_labels,
     label_numbers,

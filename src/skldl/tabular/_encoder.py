@@ -36,7 +36,7 @@ from skldl.data._cells import (
     as_frame,
     as_words,
 )
-from skldl.data._column_kinds import ColumnKind
+from skldl.data._kinds import ColumnKind
 from skldl.exceptions import TableError
 from skldl.tabular._encoder_fit import (
     DATE_PARTS,

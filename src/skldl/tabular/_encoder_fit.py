@@ -29,8 +29,7 @@ from skldl.data._cells import (
     checked_truth,
     refuse_cells,
 )
-from skldl.data._column_kinds import ColumnKind, notes_on_columns
-from skldl.data._dates import as_dates, date_parts, show_date
+from skldl.data._kinds import ColumnKind, as_dates, date_parts, notes_on_columns, show_date
 from skldl.exceptions import DataError, Parameter, TableError
 from skldl.tabular._row_sample import RowSample
 from skldl.utils.column_names import list_names

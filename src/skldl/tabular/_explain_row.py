@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from skldl.data._cells import NUMBER, as_frame, as_numbers, as_words, with_columns
-from skldl.data._column_kinds import kind_of
+from skldl.data._kinds import kind_of
 from skldl.exceptions import TableError
 from skldl.tabular._explain import centred_weights, columns_used, feature_names, heaviest_first, label_names, last_step
 

@@ -1,9 +1,14 @@
-"""What a column holds, whole or seen chunk by chunk: its kind, and notes.
+"""The kinds of columns: numbers, truth values, dates or categories, found in whole columns or chunk by chunk.
 
-A chunk alone does not say what a column is: a column of whole numbers may hold a word in its last row. So each chunk
-adds to what is known, and the kind is decided when all chunks were seen.
+A chunk alone does not show what a column is: a column of whole numbers may hold a word in its last row. So each chunk
+adds to what is known (`ColumnKind`), and the kind is decided when all chunks were seen.
+
+Dates are typed ones, and text in an unambiguous format. Numbers in a notation that is not read (percentages, amounts
+of money, marks between thousands) are an error: as categories they would lose their order.
 """
 
+import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,15 +29,57 @@ from skldl.data._cells import (
     refuse_nested,
 )
 from skldl.data._csv import MOSTLY
-from skldl.data._dates import TYPED, fitting_formats, looks_like_date
-from skldl.data._number_notation import is_number_otherwise, unit_of
 from skldl.exceptions import Message, Parameter, TableError
 from skldl.utils.column_names import list_names
 
-_FEWEST = 5  # cells of a column, for a judgement on what it is mostly
+_MIN_CELLS = 5  # of a column, for a judgement on what it is mostly; chosen by hand
 _CELLS_OF_A_CHUNK = 200  # of text, looked at for numbers in another notation
-_LARGEST = 1e150  # the square of a larger number is infinite, that of the reciprocal zero
+_MAX_NUMBER = 1e150  # the square of a larger number is infinite, that of the reciprocal zero
 _TYPED_AS_TEXT = "%Y-%m-%d"  # how a datetime is written where other chunks of its column hold text
+
+# Dates.
+_CLOCK = (
+    r"((?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?|24:00(?::00)?)(?:[.,]\d+)?\s*([AaPp][Mm])?\s*(?:Z|[+-]\d{2}:?\d{2})?"
+)
+_TIME = rf"(?:[T ]\s?{_CLOCK})?"
+# From each format of dates to its pattern; the groups are the date and, where there is one, the time and AM or PM.
+_PATTERNS = {
+    "%Y-%m-%d": re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}}){_TIME}"),
+    "%Y/%m/%d": re.compile(rf"(\d{{4}}/\d{{1,2}}/\d{{1,2}}){_TIME}"),
+    "%d.%m.%Y": re.compile(rf"(\d{{1,2}}\.\d{{1,2}}\.\d{{4}}){_TIME}"),
+    "%d/%m/%Y": re.compile(rf"(\d{{1,2}}/\d{{1,2}}/\d{{4}}){_TIME}"),
+    "%m/%d/%Y": re.compile(rf"(\d{{1,2}}/\d{{1,2}}/\d{{4}}){_TIME}"),
+    "%d-%m-%Y": re.compile(rf"(\d{{1,2}}-\d{{1,2}}-\d{{4}}){_TIME}"),
+    "%m-%d-%Y": re.compile(rf"(\d{{1,2}}-\d{{1,2}}-\d{{4}}){_TIME}"),
+    "%d.%m.%y": re.compile(rf"(\d{{1,2}}\.\d{{1,2}}\.\d{{2}}){_TIME}"),
+    "%d/%m/%y": re.compile(rf"(\d{{1,2}}/\d{{1,2}}/\d{{2}}){_TIME}"),
+    "%m/%d/%y": re.compile(rf"(\d{{1,2}}/\d{{1,2}}/\d{{2}}){_TIME}"),
+    "%d-%b-%Y": re.compile(rf"(\d{{1,2}}-[A-Za-z]{{3}}-\d{{4}}){_TIME}"),
+    "%d %b %Y": re.compile(rf"(\d{{1,2}} [A-Za-z]{{3}} \d{{4}}){_TIME}"),
+    "%b %d, %Y": re.compile(rf"([A-Za-z]{{3}} \d{{1,2}}, \d{{4}}){_TIME}"),
+    "%Y-%m": re.compile(r"((?:19|20)\d{2}-(?:0[1-9]|1[0-2]))()()"),
+    "%H:%M": re.compile(rf"(){_CLOCK}"),
+}
+_MONTHS = re.compile(
+    r"\b(Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:uary|ruary|ch|il|e|y|ust|t|tember|ober|ember)\b", re.IGNORECASE
+)
+_LIKE_A_DATE = re.compile(
+    r"\d{1,4}[-/. ]{1,2}(?:\d{1,2}|[^\W\d_]{3,9}\.?)[-/., ]{1,2}\d{1,4}\b.*|\w{3,9}\.? \d{1,2},? \d{4}.*"
+    r"|(?:.* )?\d{1,2}:\d{2}(?::\d{2})?.*|(?:19|20)\d{2}[-/ ]?(?:W|Q|KW|CW) ?\d{1,2}"
+)
+TYPED = "typed"
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MAX_LOOKED_AT = 20
+
+# Numbers in other notations.
+_SIGN = "[+\u2212\u2013-]"
+_THOUSANDS = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (" ", "'", "\u2019", "_", r"\.", ","))
+_NUMBER = rf"(?:{_THOUSANDS}|\d+|(?=[.,]))(?:[.,]\d+)?(?:[eEdD][+-]?\d+)?"
+_CURRENCY = r"(?:[^\W\d_]{0,2}[$\u20a0-\u20cf\u00a3\u00a5]|USD|EUR|GBP|CHF|JPY|CNY)"
+_AMOUNT = rf"{_SIGN}? ?{_CURRENCY}? ?{_SIGN}? ?{_NUMBER} ?(?:[%\u2030]|{_CURRENCY})?"
+# A minus may follow a number that is longer than a digit: 2- is a mark of a school.
+_OTHERWISE = re.compile(rf"{_AMOUNT}|(?=.{{3}}){_AMOUNT}[\u2212\u2013-]|\({_AMOUNT}\)")
+_WITH_UNIT = re.compile(rf"{_SIGN}?{_NUMBER} ?([^\W\d_]{{1,4}})")
 
 
 class ColumnKind:
@@ -110,7 +157,7 @@ class ColumnKind:
         self._most = max(self._most, numbers.abs().max()) if len(bad) < len(present) else self._most
         looked_at = column.iloc[bad[:_CELLS_OF_A_CHUNK]].astype(str)
         self._n_looked_at += len(looked_at)
-        self._n_otherwise += sum(map(is_number_otherwise, looked_at))
+        self._n_otherwise += sum(map(looks_like_number, looked_at))
         self._n_like_dates += sum(map(looks_like_date, looked_at))
         self._units |= set(map(unit_of, looked_at))
         for position in bad[: 3 - len(self._examples)]:
@@ -143,14 +190,14 @@ class ColumnKind:
         return next(iter(formats)) if len(formats) == 1 else None
 
     def notes(self, n_different: int | None = None) -> list[str]:
-        """What is worth knowing about the column; one that is mostly numbers but not everywhere is refused.
+        """Notes on the column; one that is mostly numbers but not everywhere is an error.
 
         ``n_different`` is the number of different texts in it, where it is known.
         """
         if not self.n_present or self._truth:
             return []
         if self.kind() == NUMBER:
-            self._refuse_extremes()
+            self._check_range()
             return self._notes_on_whole_numbers()
         if self.date_format() is not None:
             return [
@@ -161,7 +208,7 @@ class ColumnKind:
                 f"Column {self.name!r} holds dates such as {self._first_cell!r}, and no cell shows which part is the "
                 "month: they are taken as categories. Write them as 2024-12-31."
             ]
-        if self.n_present < _FEWEST or not self.n_bad:
+        if self.n_present < _MIN_CELLS or not self.n_bad:
             return []
         if self.n_bad <= (1 - MOSTLY) * self.n_present:
             more = f" and {self.n_bad - len(self._examples)} more" if self.n_bad > len(self._examples) else ""
@@ -233,7 +280,7 @@ class ColumnKind:
                     ".",
                 )
             ]
-        if self._counts_rows and not self._gaps and self.n_present >= _FEWEST:
+        if self._counts_rows and not self._gaps and self.n_present >= _MIN_CELLS:
             return [
                 Message(
                     f"Column {self.name!r} goes up by one from row to row. If it only numbers the rows, leave "
@@ -244,8 +291,8 @@ class ColumnKind:
             ]
         return []
 
-    def _refuse_extremes(self) -> None:
-        if _LARGEST < self._most < np.inf or 0 < self._most < 1 / _LARGEST:
+    def _check_range(self) -> None:
+        if _MAX_NUMBER < self._most < np.inf or 0 < self._most < 1 / _MAX_NUMBER:
             raise TableError(
                 f"The largest absolute value of column {self.name!r} is {self._most:.3g}, which is too "
                 f"{'large' if self._most > 1 else 'small'} to compute with. Use another unit, or leave "
@@ -272,7 +319,7 @@ def kind_of(column: pd.Series) -> str:
 
 
 def notes_on_columns(kinds: Mapping[str, ColumnKind], n_different: Mapping[str, int]) -> list[str]:
-    """What is worth knowing about the columns of a table; those that cannot be what they seem are refused.
+    """Notes on the columns of a table; those that cannot be what they seem are an error.
 
     ``n_different`` has the number of different texts of each column of categories.
     """
@@ -283,3 +330,144 @@ def notes_on_columns(kinds: Mapping[str, ColumnKind], n_different: Mapping[str, 
     if kinds and all(kind.is_constant() for kind in kinds.values()):
         notes.append(f"{list_names(kinds)}: the same in every row, so that nothing can be learned from the features.")
     return notes
+
+
+def as_dates(column: pd.Series, written: str) -> pd.Series:
+    """Dates and times in local time, without a time zone; NaT where a cell is not written in the given format."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        if isinstance(column.dtype, pd.ArrowDtype):  # of which some operations on dates are not implemented
+            column = pd.to_datetime(column.astype(object))
+        years = column.dt.year
+        if not years.dropna().between(1, 9999).all():
+            raise TableError(
+                f"Column {str(column.name)!r} holds dates of the years {years.min():.0f} to {years.max():.0f}. Only "
+                "the years 1 to 9999 are taken as dates: check the unit in which they were written."
+            )
+        return column.dt.tz_localize(None)
+    if written == TYPED:
+        written = "%Y-%m-%d"
+    pattern = _PATTERNS[written]
+    found = [pattern.fullmatch(_text(cell)) if pd.notna(cell) else None for cell in column.astype(object)]
+    if written == "%H:%M":
+        days = pd.Series([pd.NaT if match is None else pd.Timestamp(0) for match in found], index=column.index)
+    else:
+        dates = [None if match is None else match[1] for match in found]
+        days = pd.to_datetime(pd.Series(dates, index=column.index, dtype=object), format=written, errors="coerce")
+    hours = pd.to_timedelta([_time_of_day(match) for match in found], errors="coerce")
+    return days + pd.Series(hours, index=column.index)
+
+
+def _text(cell: object) -> str:
+    """The cell with months in three letters."""
+    return _MONTHS.sub(r"\1", str(cell).strip())
+
+
+def _time_of_day(match: re.Match[str] | None) -> str:
+    """Hours, minutes and seconds since midnight; 13:05 PM is no time."""
+    if match is None or not match[2]:
+        return "0:00:00"
+    hour, _, rest = match[2].partition(":")
+    if match[3]:
+        if not 1 <= int(hour) <= 12:
+            return ""
+        hour = str(int(hour) % 12 + 12 * (match[3].lower() == "pm"))
+    return f"{hour}:{rest}" if ":" in rest else f"{hour}:{rest}:00"
+
+
+def looks_like_date(cell: str) -> bool:
+    """Whether a cell is a date or a time of day for a person, in whatever way it is written.
+
+    Three numbers with marks between them, names of months beside numbers, hours with minutes, weeks or quarters of a
+    year.
+
+    Examples
+    --------
+    >>> [looks_like_date(cell) for cell in ("3. Mai 2024", "2024-W07", "7:30 Uhr", "18-24", "A-4-7")]
+    [True, True, True, False, False]
+    """
+    return _LIKE_A_DATE.fullmatch(cell.strip()) is not None
+
+
+def show_date(date: pd.Timestamp, written: str) -> str:
+    """Write a date as the dates of a column are written."""
+    return date.strftime("%Y-%m-%d" if written == TYPED else written)
+
+
+def date_parts(dates: pd.Series) -> pd.DataFrame:
+    """Numerical features of dates, missing where the date is.
+
+    Month and hour are cyclic, so that each is a point on a circle; each weekday has its own column, since Sunday need
+    not be like Monday; year and days are the time that has passed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> parts = date_parts(pd.Series(pd.to_datetime(["1970-01-04 06:00"])))
+    >>> parts.round(2).iloc[0].loc[["days", "hour, sine", "Sunday"]]
+    days          3.25
+    hour, sine    1.00
+    Sunday        1.00
+    Name: 0, dtype: float64
+    """
+    clock = dates.dt
+    epoch = pd.Timestamp(0).as_unit(clock.unit)  # nanoseconds would not hold dates before 1677 or after 2262
+    seconds = (dates - epoch).dt.total_seconds()
+    parts = {"days": seconds / 86400, "year": clock.year.astype(np.float64)}
+    hours = clock.hour + clock.minute / 60
+    for part, turns in (("month", (clock.month - 1) / 12), ("hour", hours / 24)):
+        angle = 2 * np.pi * turns.astype(np.float64)
+        parts |= {f"{part}, sine": np.sin(angle), f"{part}, cosine": np.cos(angle)}
+    for place, day in enumerate(_WEEKDAYS):
+        parts[day] = (clock.day_of_week == place).astype(np.float64).where(dates.notna())
+    return pd.DataFrame(parts)
+
+
+def fitting_formats(column: pd.Series) -> list[str]:
+    """All ways in which the dates of a column can be written; with several, day and month cannot be distinguished.
+
+    ``"typed"`` for a column of datetimes; formats of `datetime.strptime` for text that holds nothing but dates.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> fitting_formats(pd.Series(["2024-05-31", "2024-06-01 12:30"])), fitting_formats(pd.Series(["03/04/2024"]))
+    (['%Y-%m-%d'], ['%d/%m/%Y', '%m/%d/%Y'])
+    """
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return [TYPED]
+    if not (pd.api.types.is_object_dtype(column) or pd.api.types.is_string_dtype(column)):
+        return []
+    present = column.dropna()
+    first = [_text(cell) for cell in present.iloc[:_MAX_LOOKED_AT]]
+    fitting = [way for way, pattern in _PATTERNS.items() if first and all(map(pattern.fullmatch, first))]
+    return [way for way in fitting if not np.any(as_dates(present, way).isna())]
+
+
+def looks_like_number(cell: str) -> bool:
+    """Whether a cell that is not a plain number looks like a number in a notation that is not read.
+
+    Percentages, amounts of money, marks between thousands, digits of other scripts and the like.
+
+    Examples
+    --------
+    >>> [looks_like_number(cell) for cell in ("35.2 %", "$5", "1'234.50", "(12)", "A4", "3-8", "10 kg")]
+    [True, True, True, True, False, False, False]
+    """
+    return _OTHERWISE.fullmatch(_simple(cell)) is not None
+
+
+def unit_of(cell: str) -> str | None:
+    """The short word that follows the number of a cell, such as kg; None if the cell is anything else.
+
+    Examples
+    --------
+    >>> unit_of("10.5 kg"), unit_of("10.5"), unit_of("kg 10")
+    ('kg', None, None)
+    """
+    found = _WITH_UNIT.fullmatch(_simple(cell))
+    return found[1] if found else None
+
+
+def _simple(cell: str) -> str:
+    """All kinds of blanks as the plain one, and wide letters as narrow ones."""
+    return unicodedata.normalize("NFKC", cell).strip()
