@@ -12,8 +12,9 @@ from skldl import AABP, MeanDistribution
 from skldl.losses import resolve_loss
 from skldl.metrics import earth_mover, kullback_leibler
 from skldl.neural import _network
-from skldl.neural._network import ACTIVATIONS, initial_weights, loss_and_gradient, standardize, unflatten
+from skldl.neural._network import ACTIVATIONS, initial_weights, loss_and_gradient, unflatten
 from skldl.testing import CHECKS, check_estimator, make_distributions
+from skldl.utils.scaling import standardize
 
 SPLIT = "which rows are held out depends on their number"
 

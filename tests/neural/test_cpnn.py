@@ -11,10 +11,11 @@ from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.neural import CPNN, _cpnn
 from skldl.neural._cpnn import label_codes, loss_and_gradient, scores
-from skldl.neural._network import ACTIVATIONS, standardize
+from skldl.neural._network import ACTIVATIONS
 from skldl.selection import hold_out
 from skldl.simplex import softmax
 from skldl.testing import check_estimator, make_distributions
+from skldl.utils.scaling import standardize
 from skldl.utils.solvers import minimise
 
 SMALL = {"n_hidden": 3, "max_iter": 30}

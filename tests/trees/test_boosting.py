@@ -12,8 +12,7 @@ from skldl.exceptions import NonFiniteError
 from skldl.metrics import kullback_leibler
 from skldl.testing import CHECKS, check_estimator, make_distributions
 from skldl.trees import GradientBoostingLDL, _boosting
-from skldl.trees._boosting_fold import BoostingSettings, derivatives, divergences
-from skldl.trees._vector_booster import VectorLeafFold, newton_steps
+from skldl.trees._boosting import BoostingSettings, VectorLeafFold, derivatives, divergences, newton_steps
 
 X, D = make_distributions(150, 5, 4)
 X_NEW = make_distributions(40, 5, 4, random_state=1)[0]
@@ -31,7 +30,7 @@ def engine(request):
 def fold_class(engine):
     if engine == "sklearn":
         return VectorLeafFold
-    from skldl.trees._lightgbm_booster import LightGBMFold
+    from skldl.trees._boosting import LightGBMFold
 
     return LightGBMFold
 
@@ -146,7 +145,7 @@ def test_trees_read_back_predict_what_lightgbm_predicts(missing, random_splits):
 
 @needs_lightgbm
 def test_categorical_splits_are_refused():
-    from skldl.trees._lightgbm_booster import read_trees
+    from skldl.trees._boosting import read_trees
 
     text = (
         "tree\n\nTree=0\nnum_leaves=2\nsplit_feature=0\nthreshold=0\ndecision_type=1\n"

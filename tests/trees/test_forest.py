@@ -10,8 +10,7 @@ from skldl.exceptions import LengthMismatchError, ModelFileError, NonFiniteError
 from skldl.metrics import kullback_leibler
 from skldl.testing import CHECKS, check_estimator, make_distributions
 from skldl.trees import RandomForestLDL
-from skldl.trees._bag import Settings, draw_counts, out_of_bag
-from skldl.trees._calibration import calibrate, choose_calibration
+from skldl.trees._forest import Settings, calibrate, choose_calibration, draw_counts, out_of_bag
 
 X, D = make_distributions(150, 5, 4)
 X_NEW = make_distributions(40, 5, 4, random_state=1)[0]

@@ -32,7 +32,7 @@ def test_tree_is_the_weighted_least_squares_tree_of_scikit_learn():
         lambda rows: ((hessian * target)[rows], hessian[rows]),
         leaf_value,
         max_leaf_nodes=6,
-        least_weight=0.0,
+        min_weight=0.0,
         ridge=1e-12,
     )
     theirs = DecisionTreeRegressor(max_leaf_nodes=6).fit(X, target, sample_weight=hessian)

@@ -9,8 +9,7 @@ from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 from skldl.trees import StructRF
-from skldl.trees._information_gain import RankedColumns, best_split
-from skldl.trees._structrf import two_clusters
+from skldl.trees._structrf import RankedColumns, best_split, two_clusters
 
 DRAWN = "which rows a tree sees depends on their number"
 

@@ -4,8 +4,9 @@ The network has q input units, hidden layers, and one output unit for each label
 
     Σᵢ wᵢ ‖zᵢ − dᵢ‖² / Σᵢ wᵢ ‖d̄ − dᵢ‖²  +  alpha/2 Σ_l ‖W_l‖²,
 
-the squared error of the paper in units of what the mean distribution d̄ costs, so that 1 is no better than the mean and
-one ``alpha`` and one ``tol`` suit any number of labels.
+the squared error of the paper in units of the error of the mean distribution d̄, so that 1 is no better than the mean
+and the same ``alpha`` and ``tol`` suit any number of labels. Training is independent of the network: its loops see one
+flat vector of weights and a function that returns loss and gradient.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -13,27 +14,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
+from skldl.exceptions import Parameter, ParameterError
 from skldl.losses._rows import LOSS, RowLoss, check_device_loss, resolve_loss
 from skldl.neural._network import (
     ACTIVATIONS,
     BLOCK_ROWS,
     Layers,
-    StandardizedFeatures,
     initial_weights,
     log_outputs,
     loss_and_gradient,
     standardisation,
-    standardize,
     unflatten,
 )
-from skldl.neural._training import Watch, run_adam, run_lbfgs
 from skldl.utils.arrays import (
     as_double,
     as_type_of,
+    copy_of,
     is_device_array,
     namespace,
     ones_for,
@@ -44,11 +45,126 @@ from skldl.utils.arrays import (
     weighted_mean,
 )
 from skldl.utils.parameters import BOOLEAN, COUNT, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, number, one_of, sequence_of
+from skldl.utils.scaling import StandardizedFeatures, standardize
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
 SINGLE_ROWS = 2**17
-"""On a device, fewer rows of single precision are computed in double: it costs little, and the path is the same."""
+"""On a device, fewer rows of single precision are computed in double precision: it costs little, and the iterations are
+those of NumPy."""
+
+Objective = Callable[..., tuple[float, FloatArray]]
+
+
+class TrainingRecord:
+    """Record of a training: losses, the best weights, and when to stop."""
+
+    def __init__(
+        self, held_out: Callable[[FloatArray], float] | None, patience: int, tol: float, wanted: Collection[int]
+    ) -> None:
+        self.losses: list[float] = []
+        self.scores: list[float] = []
+        self.snapshots: dict[int, FloatArray] = {}
+        self.best = np.inf
+        self.best_theta: FloatArray | None = None
+        self._held_out = held_out
+        self._patience, self._tol, self._wanted = patience, tol, wanted
+        self._since_best = 0
+
+    def start(self, theta: FloatArray, loss: float) -> None:
+        """Record the weights before the first iteration."""
+        self.best = loss if self._held_out is None else self._held_out(theta)
+        self.best_theta = copy_of(theta)
+
+    def step(self, theta: FloatArray, loss: float) -> bool:
+        """Record an iteration; return whether there was no improvement for too long."""
+        self.losses.append(loss)
+        value, required = loss, self._tol
+        if self._held_out is not None:
+            value, required = self._held_out(theta), 0.0
+            self.scores.append(-value)
+        if value < self.best - required:
+            self.best, self._since_best = value, 0
+            self.best_theta = copy_of(theta)
+        else:
+            self._since_best += 1
+        if len(self.losses) in self._wanted:
+            self.snapshots[len(self.losses)] = copy_of(self.result(theta))
+        return self._since_best >= self._patience
+
+    def result(self, theta: FloatArray) -> FloatArray:
+        """The weights to keep: the best on held-out rows, else the last."""
+        return theta if self._held_out is None or self.best_theta is None else self.best_theta
+
+
+def run_lbfgs(
+    objective: Objective, theta: FloatArray, max_iter: int, tol: float, record: TrainingRecord
+) -> tuple[FloatArray, bool]:
+    """Minimise with L-BFGS on all rows; each iteration is recorded. Return the weights and whether it converged."""
+    stopped = False
+
+    def callback(intermediate_result: optimize.OptimizeResult) -> None:
+        nonlocal stopped
+        stopped = record.step(intermediate_result.x, float(intermediate_result.fun))
+        if stopped:
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": 20}
+    outcome = optimize.minimize(objective, theta, jac=True, method="L-BFGS-B", callback=callback, options=options)
+    out_of_iterations = outcome.status == 1  # 0 and 2: no step lowers the objective further
+    return np.asarray(outcome.x), stopped or not out_of_iterations
+
+
+def run_adam(
+    objective: Objective,
+    theta: FloatArray,
+    max_iter: int,
+    batches: Callable[[], Iterator[npt.NDArray[np.intp]]],
+    learning_rate: float,
+    record: TrainingRecord,
+) -> tuple[FloatArray, bool]:
+    """Minimise with Adam on batches; each pass over the rows is recorded. Return weights and whether it converged."""
+    theta, xp = copy_of(theta), namespace(theta)
+    first, second, n_steps = xp.zeros_like(theta), xp.zeros_like(theta), 0
+    for _ in range(max_iter):
+        losses = []
+        for rows in batches():
+            loss, gradient = objective(theta, rows)
+            losses.append(loss)
+            n_steps += 1
+            # decay rates .9 and .999 and the constant 1e-8 are those of the paper of Adam
+            first += 0.1 * (gradient - first)
+            second += 0.001 * (gradient**2 - second)
+            step = float(learning_rate * np.sqrt(1 - 0.999**n_steps) / (1 - 0.9**n_steps))
+            theta -= step * first / (xp.sqrt(second) + 1e-8)
+        if record.step(theta, float(np.mean([float(loss) for loss in losses]))):
+            return theta, True
+    return theta, False
+
+
+def _cross_entropy(
+    features: StandardizedFeatures, D: FloatArray, weight: FloatArray, sizes: Sequence[int], activation: str
+) -> Callable[[FloatArray], float]:
+    """Mean cross-entropy on held-out rows as a function of the flat vector."""
+
+    def held_out(theta: FloatArray) -> float:
+        if is_device_array(D):
+            xp = namespace(D)
+            layers = unflatten(as_type_of(theta, D), sizes)
+            log_z = log_outputs(layers, features, ACTIVATIONS[activation])
+            return -float(xp.sum(weight * as_double(xp.sum(D * log_z, axis=1))) / xp.sum(weight))
+        log_z = log_outputs(unflatten(theta, sizes), features, ACTIVATIONS[activation])
+        return -float(weight @ np.einsum("ij,ij->i", D, log_z)) / float(weight.sum())
+
+    return held_out
+
+
+def _for_raw_features(theta: FloatArray, sizes: Sequence[int], scaler: Any) -> Layers:
+    """Move the standardisation of the features into the first layer."""
+    layers = [(weights.copy(), intercepts.copy()) for weights, intercepts in unflatten(to_numpy(theta), sizes)]
+    weights = layers[0][0] / scaler.scale_[:, None]
+    layers[0] = (weights, layers[0][1] - scaler.mean_ @ weights)
+    return layers
 
 
 class AABP(BaseLDL):
@@ -61,8 +177,8 @@ class AABP(BaseLDL):
 
     the paper's squared error in units of the error of the mean distribution. Features are standardised inside (sparse
     ones without ever becoming dense). Hidden weights start within Glorot's bounds, the output as the mean distribution.
-    The paper gives neither width, nor learning rate, nor number of epochs. Another ``loss`` takes the place of the
-    squared error in both sums.
+    The paper specifies neither width, nor learning rate, nor number of epochs. Another ``loss`` replaces the squared
+    error in both sums.
 
     Parameters
     ----------
@@ -75,16 +191,16 @@ class AABP(BaseLDL):
     alpha : float, default=0.001
         Weight decay.
     max_iter : int, default=300
-        Most iterations of L-BFGS or passes of Adam over the rows.
+        Maximum number of iterations of L-BFGS or passes of Adam over the rows.
     tol : float, default=1e-6
-        L-BFGS stops when an iteration lowers the objective by less, Adam when ``n_iter_no_change`` passes in turn do.
+        L-BFGS stops when an iteration lowers the objective by less, Adam after ``n_iter_no_change`` such passes.
     early_stopping : bool, default=True
-        Hold rows out, stop when ``n_iter_no_change`` iterations in turn have not lowered the mean Kullback-Leibler
-        divergence on them, and keep the weights that were best there.
+        Hold rows out, stop after ``n_iter_no_change`` iterations in turn that do not lower the mean Kullback-Leibler
+        divergence on them, and keep the weights that are best there.
     validation_fraction : float, default=0.1
-        Share of the rows that are held out.
+        Fraction of the rows that are held out.
     n_iter_no_change : int, default=10
-        Patience of the stopping rules.
+        Number of iterations without improvement after which training stops.
     batch_size : int, default=128
         Rows of a batch of Adam.
     learning_rate : float, default=0.001
@@ -128,8 +244,6 @@ class AABP(BaseLDL):
     array([[0.9, 0.1],
            [0.5, 0.5]])
     """
-
-    loss: str | Mapping[str, float] | RowLoss = "squared_error"  # models saved by version 0.1 hold none
 
     _array_api = True
     _onnx = "network"
@@ -186,7 +300,7 @@ class AABP(BaseLDL):
     def _train(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, wanted: Collection[int]
     ) -> dict[int, Layers]:
-        """Fit, and return the layers after each wanted number of iterations that was reached."""
+        """Fit; return the layers after each of the wanted numbers of iterations that were reached."""
         row_loss = resolve_loss(self.loss)
         random = check_random_state(self.random_state)
         xp, device = space(D)
@@ -214,10 +328,10 @@ class AABP(BaseLDL):
         log_mean = as_type_of(np.log(np.maximum(mean, np.finfo(np.float64).tiny)), D)
         n_rows = D.shape[0]
         of_mean = row_loss(np.tile(log_mean, (n_rows, 1)) if xp is np else xp.broadcast_to(log_mean, D.shape), D)[0]
-        spread = float(weight @ as_double(of_mean))  # what the mean distribution costs
+        spread = float(weight @ as_double(of_mean))  # loss of the mean distribution
         total = float(xp.sum(weight))
         row_weight = weight / (spread if spread > 1e-12 * total else total)
-        watch = Watch(held_out, self.n_iter_no_change, self.tol, wanted)
+        record = TrainingRecord(held_out, self.n_iter_no_change, self.tol, wanted)
 
         def objective(theta: FloatArray, rows: Any = slice(None)) -> tuple[float, FloatArray]:
             if isinstance(rows, slice):
@@ -231,13 +345,13 @@ class AABP(BaseLDL):
             value, gradient = objective(as_type_of(theta, weight))
             return float(value), to_numpy(gradient)
 
-        watch.start(theta, on_host(theta)[0])
+        record.start(theta, on_host(theta)[0])
         if self.solver == "lbfgs":
-            theta, converged = run_lbfgs(on_host, theta, self.max_iter, self.tol, watch)
+            theta, converged = run_lbfgs(on_host, theta, self.max_iter, self.tol, record)
         else:
             theta = as_type_of(theta, weight)
             theta, converged = run_adam(
-                objective, theta, self.max_iter, self._batches(n_rows, random), self.learning_rate, watch
+                objective, theta, self.max_iter, self._batches(n_rows, random), self.learning_rate, record
             )
         if not converged:
             warn(
@@ -245,18 +359,22 @@ class AABP(BaseLDL):
                 "Raise max_iter or tol, or set early_stopping=True.",
                 ConvergenceWarning,
             )
-        self.loss_curve_, self.validation_scores_ = watch.losses, watch.scores
-        self.n_iter_ = max(1, len(watch.losses))
-        layers = _for_raw_features(watch.result(theta), sizes, scaler)
+        self.loss_curve_, self.validation_scores_ = record.losses, record.scores
+        self.n_iter_ = max(1, len(record.losses))
+        layers = _for_raw_features(record.result(theta), sizes, scaler)
         self.coefs_, self.intercepts_ = ([layer[part] for layer in layers] for part in (0, 1))
-        return {n: _for_raw_features(snapshot, sizes, scaler) for n, snapshot in watch.snapshots.items()}
+        return {n: _for_raw_features(snapshot, sizes, scaler) for n, snapshot in record.snapshots.items()}
 
     def _split(self, n_samples: int, random: np.random.RandomState) -> tuple[Any, Any]:
         n_test = max(1, round(self.validation_fraction * n_samples))
         if n_test >= n_samples:
-            raise ValueError(
-                f"early_stopping=True with validation_fraction={self.validation_fraction} leaves nothing to learn from "
-                f"(n_samples={n_samples}). Set early_stopping=False or pass more rows."
+            raise ParameterError(
+                Parameter("early_stopping", True),
+                " with ",
+                Parameter("validation_fraction", self.validation_fraction),
+                f" leaves no rows to learn from (n_samples={n_samples}). Set ",
+                Parameter("early_stopping", False),
+                " or pass more rows.",
             )
         order = random.permutation(n_samples)
         return np.sort(order[n_test:]), np.sort(order[:n_test])
@@ -290,31 +408,6 @@ class AABP(BaseLDL):
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
         self.set_params(max_iter=max(values))
-        on_the_way = self._train(X, D, sample_weight, values)
+        layers_after = self._train(X, D, sample_weight, values)
         for value in values:
-            yield self._outputs(X_new, on_the_way[value]) if value in on_the_way else self._predict(X_new)
-
-
-def _cross_entropy(
-    features: StandardizedFeatures, D: FloatArray, weight: FloatArray, sizes: Sequence[int], activation: str
-) -> Callable[[FloatArray], float]:
-    """Mean cross-entropy on held-out rows as a function of the flat vector."""
-
-    def held_out(theta: FloatArray) -> float:
-        if is_device_array(D):
-            xp = namespace(D)
-            layers = unflatten(as_type_of(theta, D), sizes)
-            log_z = log_outputs(layers, features, ACTIVATIONS[activation])
-            return -float(xp.sum(weight * as_double(xp.sum(D * log_z, axis=1))) / xp.sum(weight))
-        log_z = log_outputs(unflatten(theta, sizes), features, ACTIVATIONS[activation])
-        return -float(weight @ np.einsum("ij,ij->i", D, log_z)) / float(weight.sum())
-
-    return held_out
-
-
-def _for_raw_features(theta: FloatArray, sizes: Sequence[int], scaler: Any) -> Layers:
-    """Move the standardisation of the features into the first layer."""
-    layers = [(weights.copy(), intercepts.copy()) for weights, intercepts in unflatten(to_numpy(theta), sizes)]
-    weights = layers[0][0] / scaler.scale_[:, None]
-    layers[0] = (weights, layers[0][1] - scaler.mean_ @ weights)
-    return layers
+            yield self._outputs(X_new, layers_after[value]) if value in layers_after else self._predict(X_new)

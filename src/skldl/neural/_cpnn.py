@@ -8,9 +8,9 @@ y'). With one hidden layer of activation g,
 and the cross-entropy between d and p is minimised. The code of a label is its number, as in the paper on ages, so that
 labels are an ordered input; or one-hot (BCPNN [2]_), for labels without order.
 
-No penalty suits all data: too strong a one draws all scores to zero, and with them the prediction to the uniform
-distribution, which is worse than the mean; too weak a one learns the training rows by heart. ``alpha="auto"`` chooses
-it on held-out rows, from strong to weak.
+No penalty suits all data: with too strong a penalty all scores tend to zero and the prediction to the uniform
+distribution, which is worse than the mean; with too weak a penalty the network overfits. ``alpha="auto"`` chooses it on
+held-out rows, from strong to weak.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,24 +22,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skldl.base import GroupedLDL
-from skldl.neural._network import ACTIVATIONS, Activation, StandardizedFeatures, standardize
+from skldl.neural._network import ACTIVATIONS, Activation
 from skldl.selection import hold_out
 from skldl.utils.mean_mixture import mean_distribution, row_weights
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
-from skldl.utils.scaling import column_divisors
+from skldl.utils.scaling import StandardizedFeatures, column_divisors, standardize
 from skldl.utils.simplex import log_softmax, softmax
 from skldl.utils.solvers import Minimum, minimise
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.warn import warn
 
 BLOCK_CELLS = 1 << 17
-"""Hidden units of rows and labels are computed in blocks of about this many numbers, small enough for the cache."""
+"""Hidden units of rows and labels are computed in blocks of about this many numbers, which fit into the cache."""
 ALPHAS = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
-"""Penalties that "auto" tries, in this order."""
-MOST_WORSE = 2
-"""So many penalties in turn that are no better than the best one end the search."""
-HELD_OUT_SHARE = 0.2
+"""Penalties that "auto" compares, in this order."""
+MAX_WORSE = 2
+"""The search ends after so many penalties in turn that are no better than the best one."""
+HELD_OUT_FRACTION = 0.2
 ALPHA_OF_ONE_ROW = 1e-3
+"""Penalty for a single row, which cannot be held out; chosen by hand."""
 
 
 def label_codes(n_labels: int, kind: str) -> FloatArray:
@@ -128,7 +129,7 @@ class CPNN(GroupedLDL):
     n_hidden : int, default=32
         Units of the hidden layer.
     label_code : {"number", "one_hot"}, default="number"
-        How a label enters: by its number, for ordered labels such as ages, or one-hot (BCPNN).
+        Input for a label: its number, for ordered labels such as ages, or a one-hot code (BCPNN).
     activation : {"tanh", "logistic", "relu", "identity"}, default="tanh"
         Function of the hidden units.
     alpha : float or "auto", default="auto"
@@ -136,7 +137,7 @@ class CPNN(GroupedLDL):
         others until two in turn predict the held-out rows no better than the best so far; it does not end before one
         is better than the mean distribution. Then it learns from all rows with the best, from the same initial weights.
     max_iter : int, default=200
-        Largest number of steps of L-BFGS.
+        Maximum number of steps of L-BFGS.
     tol : float, default=1e-6
         Estimated excess of the objective over a minimum at which the search ends; the true excess can be larger.
     random_state : int, RandomState or None, default=None
@@ -217,7 +218,7 @@ class CPNN(GroupedLDL):
     def _train(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None, wanted: set[int]
     ) -> dict[int, FloatArray]:
-        """Fit, and return the weights after each wanted number of steps that was reached."""
+        """Fit; return the weights after each of the wanted numbers of steps that were reached."""
         weight = row_weights(X.shape[0], sample_weight)
         mean, scale = weight @ X, column_divisors(X, weight)
         rows = _Rows(standardize(X, mean, scale), D, weight)
@@ -263,23 +264,23 @@ class CPNN(GroupedLDL):
     def _automatic_alpha(
         self, rows: _Rows, start: FloatArray, groups: IntArray | None, random: np.random.RandomState
     ) -> float:
-        """Penalty with the least cross-entropy on held-out rows, from strong to weak; each run has the same start.
+        """Penalty with the smallest cross-entropy on held-out rows, from strong to weak; each run has the same start.
 
-        The solution of a stronger penalty is no better start: if it is all zero, the gradient there is zero, too.
+        The solution of a stronger penalty would be no better start: if it is all zero, so is the gradient there.
         """
         seed = int(random.randint(2**31 - 1))
         if len(rows.D) < 2:
             return ALPHA_OF_ONE_ROW  # one row cannot be held out
-        train, test = map(rows.take, hold_out(len(rows.D), HELD_OUT_SHARE, random_state=seed, groups=groups))
+        train, test = map(rows.take, hold_out(len(rows.D), HELD_OUT_FRACTION, random_state=seed, groups=groups))
         of_mean = -float(test.weight @ test.D @ np.log(mean_distribution(train.D, train.weight)))
-        best, least, n_worse = ALPHAS[0], np.inf, 0
+        best, smallest, n_worse = ALPHAS[0], np.inf, 0
         for alpha in ALPHAS:
             loss, _ = self._loss(self._minimise(train, start, alpha).x, test, 0.0)
-            if loss < least:
-                best, least, n_worse = alpha, loss, 0
+            if loss < smallest:
+                best, smallest, n_worse = alpha, loss, 0
             else:
                 n_worse += 1
-            if n_worse >= MOST_WORSE and least < of_mean:
+            if n_worse >= MAX_WORSE and smallest < of_mean:
                 break
         return best
 
@@ -308,7 +309,7 @@ class CPNN(GroupedLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """All numbers of steps from one run, if the penalty does not depend on them."""
+        """One run serves all numbers of steps, if the penalty does not depend on them."""
         if param != "max_iter" or self.alpha == "auto":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return

@@ -1,9 +1,9 @@
 """A feed-forward network with softmax output and a loss between distributions: value and gradient, no training.
 
 Shapes: X is n × q; layer l has weights W_l (units in × units out) and intercepts b_l; the last layer has one unit for
-each label. All of them live in one flat vector, so that any optimiser can move them; `unflatten` gives views.
+each label. All weights are parts of one flat vector, so that any optimiser can change them; `unflatten` returns views.
 With η the net input of the output units and z = softmax(η), the loss of a row is a function of ln z and d that also
-gives its derivative in η: one of `skldl.losses`, by default E = ‖z − d‖² with ∂E/∂η = 2 [z ∘ (z − d) − z ⟨z, z − d⟩].
+returns its derivative in η: one of `skldl.losses`, by default E = ‖z − d‖² with ∂E/∂η = 2 [z ∘ (z − d) − z ⟨z, z − d⟩].
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from skldl.losses._rows import RowLoss, squared_error
 from skldl.utils.arrays import (
     as_double,
-    as_type_of,
     at_least,
     is_device_array,
     mean_and_variance,
@@ -27,15 +26,15 @@ from skldl.utils.arrays import (
     row_blocks,
     space,
     sum_in_double,
-    take_rows,
 )
+from skldl.utils.scaling import StandardizedFeatures
 from skldl.utils.simplex import log_softmax
 from skldl.utils.typing import FloatArray
 
 Layers = list[tuple[FloatArray, FloatArray]]
 
 BLOCK_ROWS = 1024
-"""Number of rows per pass through the network: few enough for the processor's cache."""
+"""Rows per pass through the network: few enough that the values of the units stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -65,45 +64,6 @@ def _is_positive(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class StandardizedFeatures:
-    """Rows (X − mean) / scale, of which only products are formed, so that a sparse X is never made dense."""
-
-    X: Any
-    mean: FloatArray
-    scale: FloatArray
-
-    def times(self, weights: FloatArray) -> FloatArray:
-        """Return the product of the standardised rows with a matrix of weights."""
-        if is_device_array(self.X):  # dense rows are standardised already
-            return self.X @ weights
-        scaled = weights / self.scale[:, None]
-        return np.asarray(self.X @ scaled) - self.mean @ scaled
-
-    def transposed_times(self, rows: FloatArray) -> FloatArray:
-        """Return the product of the transposed standardised rows with a matrix that has as many rows."""
-        product = np.asarray(self.X.T @ rows)
-        product -= np.outer(self.mean, rows.sum(axis=0))
-        product /= self.scale[:, None]
-        return product
-
-    def take(self, rows: Any) -> "StandardizedFeatures":
-        """Return some of the rows."""
-        if is_device_array(self.X):
-            part = self.X[rows, ...] if isinstance(rows, slice) else take_rows(self.X, rows)
-            return StandardizedFeatures(part, self.mean, self.scale)
-        return StandardizedFeatures(self.X[rows], self.mean, self.scale)
-
-
-def standardize(X: Any, mean: FloatArray, scale: FloatArray) -> StandardizedFeatures:
-    """Standardise dense rows at once, sparse rows only in products."""
-    if sparse.issparse(X):
-        return StandardizedFeatures(X, mean, scale)
-    if is_device_array(X):
-        return StandardizedFeatures((X - as_type_of(mean, X)) / as_type_of(scale, X), mean, scale)
-    return StandardizedFeatures((X - mean) / scale, np.zeros_like(mean), np.ones_like(scale))
-
-
-@dataclass(frozen=True)
 class Standardisation:
     """Mean and standard deviation of the columns; names as in scikit-learn's `StandardScaler`."""
 
@@ -118,6 +78,7 @@ def standardisation(X: Any, sample_weight: Any) -> Any:
     n_rows = float(X.shape[0]) if sample_weight is None else float(namespace(X).sum(sample_weight))
     mean, variance = mean_and_variance(X, sample_weight)
     eps = float(np.finfo(np.float64).eps)
+    # scikit-learn's rule: what is within the rounding of a sum over the rows does not vary
     constant = variance <= n_rows * eps * variance + (n_rows * mean * eps) ** 2
     return Standardisation(mean, np.where(constant, 1.0, np.sqrt(variance)))
 

@@ -1,20 +1,24 @@
-"""GradientBoostingLDL: additive trees behind a softmax, stopped by held-out divergence, bagged over folds."""
+"""`GradientBoostingLDL`: additive trees behind a softmax, stopped by held-out divergence, averaged over folds.
+
+Two engines grow the trees of a fold: scikit-learn's regression trees, one for all labels in each round, whose leaves
+hold a vector of scores; and LightGBM's, one histogram tree for each label and round, which are read back into plain
+arrays. Both take the derivatives of the loss from here.
+"""
 
 from importlib.util import find_spec
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import softmax
+from scipy import sparse
+from scipy.special import log_softmax, softmax, xlogy
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state
 
 from skldl.base import GroupedLDL, kept_rows
 from skldl.selection import assign_folds, pairs_of
-from skldl.trees._bag import of_all_rows
-from skldl.trees._boosting_fold import BoostingSettings, Fold, divergences, log_mean
-from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
-from skldl.trees._label_order import put_in_order
-from skldl.trees._vector_booster import VectorLeafFold
+from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, of_all_rows, put_in_order, single_precision
+from skldl.utils.mean_mixture import mean_distribution
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, integer, number, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
@@ -22,6 +26,293 @@ ROUNDS_AT_ONCE = 10  # between two evaluations of the held-out divergence
 DIGITS = 10  # of the degrees, so that the rounding errors of a division cannot decide between equally good splits
 MANY_ROWS = 20_000  # for more rows fewer folds, and at most this many rows for each tree
 FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best ones
+N_BINS = 63  # of LightGBM's histograms; chosen by hand
+_CATEGORICAL, _DEFAULT_LEFT, _MISSING_SHIFT, _MISSING_IS_NAN = 1, 2, 2, 2  # bits of LightGBM's decision_type
+
+
+class BoostingSettings(NamedTuple):
+    """Hyper-parameters with "auto" replaced by values."""
+
+    learning_rate: float
+    max_leaf_nodes: int
+    min_samples_leaf: int
+    max_features: float
+    subsample: float
+    l2: float
+    random_splits: bool
+
+
+class Fold(Protocol):
+    """A model that is boosted on the training rows of one fold, round by round."""
+
+    def __init__(
+        self,
+        X: Any,
+        D: FloatArray,
+        weight: FloatArray,
+        train: IntArray,
+        test: IntArray,
+        settings: BoostingSettings,
+        seed: int,
+    ) -> None: ...
+
+    def advance(self, n_rounds: int) -> list[float]:
+        """Add rounds; return the weighted sum of held-out divergences after each of them."""
+        ...
+
+    def trees(self, n_rounds: int) -> FlatTrees:
+        """The trees of the first rounds."""
+        ...
+
+    def gains(self, n_rounds: int) -> FloatArray:
+        """Total gain of the splits on each feature in the first rounds."""
+        ...
+
+
+def log_mean(D: FloatArray, weight: FloatArray) -> FloatArray:
+    """Scores of the weighted mean distribution, from which boosting starts."""
+    return np.log(mean_distribution(D, weight))
+
+
+def divergences(D: FloatArray, scores: FloatArray) -> FloatArray:
+    """Kullback-Leibler divergence of each row from D to the softmax of the scores."""
+    return np.asarray((xlogy(D, D) - D * log_softmax(scores, axis=1)).sum(axis=1))
+
+
+def derivatives(D: FloatArray, scores: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Gradient p - d and scaled diagonal Hessian p (1 - p) c / (c - 1) of the weighted divergence in the scores.
+
+    The factor c / (c - 1) compensates for the off-diagonal part of the Hessian, diag(p) - p pᵀ: on vectors that sum to
+    zero, and for uniform p, the scaled diagonal is exact.
+    """
+    P = np.exp(log_softmax(scores, axis=1))
+    n_labels = D.shape[1]
+    return (P - D) * weight[:, None], P * (1.0 - P) * (n_labels / (n_labels - 1) * weight)[:, None]
+
+
+class VectorLeafFold:
+    r"""A model boosted on the training rows of one fold by multi-output regression trees.
+
+    The gain of a split in the second-order expansion of the loss is :math:`\sum_j G_j^2 / H_j` over both sides. A
+    regression tree maximises :math:`\sum_j (\sum_i t_{ij})^2 / n` for targets t, which is nearly the same for
+    :math:`t_{ij} = -g_{ij} / \sqrt{\bar h_j}`, with the mean Hessian of each label. The values of the leaves are then
+    exact Newton steps with penalty, shrunk by the learning rate.
+
+    Parameters are those of `Fold`.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        D: FloatArray,
+        weight: FloatArray,
+        train: IntArray,
+        test: IntArray,
+        settings: BoostingSettings,
+        seed: int,
+    ) -> None:
+        self.settings = settings
+        self.random = np.random.RandomState(seed)
+        self.X, self.X_test = X[train], X[test]
+        self.X_columns = self.X
+        if sparse.issparse(X):
+            self.X_columns = self.X.tocsc()
+            self.X_columns.sort_indices()
+        self.has_missing = not sparse.issparse(X) and bool(np.isnan(self.X).any())
+        self.D, self.D_test = D[train], D[test]
+        self.weight, self.test_weight = weight[train], weight[test]
+        base = log_mean(self.D, self.weight)
+        self.scores = np.tile(base, (len(train), 1))
+        self.test_scores = np.tile(base, (len(test), 1))
+        self.grown: list[tuple[Any, FloatArray]] = []
+
+    def advance(self, n_rounds: int) -> list[float]:
+        """Add rounds; return the weighted sum of held-out divergences after each of them."""
+        sums = []
+        for _ in range(n_rounds):
+            self._add_tree()
+            sums.append(float(self.test_weight @ divergences(self.D_test, self.test_scores)))
+        return sums
+
+    def _add_tree(self) -> None:
+        settings = self.settings
+        gradient, hessian = derivatives(self.D, self.scores, self.weight)
+        n_drawn = max(1, round(settings.subsample * len(self.D)))
+        drawn = self.random.permutation(len(self.D)) < n_drawn
+        in_bag = np.where(drawn, self.weight, 0.0)
+        per_weight = np.maximum(hessian[drawn].sum(axis=0) / in_bag.sum(), 1e-12)
+        grow = ExtraTreeRegressor if settings.random_splits else DecisionTreeRegressor
+        model = grow(
+            max_features=settings.max_features,
+            max_leaf_nodes=settings.max_leaf_nodes,
+            min_samples_leaf=settings.min_samples_leaf,
+            random_state=self.random,
+        )
+        targets = -gradient / self.weight[:, None] / np.sqrt(per_weight)
+        # X is checked once; in every round the check is needed only to find the features with missing values
+        tree = model.fit(self.X_columns, targets, sample_weight=in_bag, check_input=self.has_missing).tree_
+        leaf = tree.apply(self.X)
+        values = settings.learning_rate * newton_steps(
+            leaf[drawn], tree.node_count, gradient[drawn], hessian[drawn], settings.l2
+        )
+        self.scores += values[leaf]
+        self.test_scores += values[tree.apply(self.X_test)]
+        self.grown.append((tree, values))
+
+    def trees(self, n_rounds: int) -> FlatTrees:
+        """The trees of the first rounds."""
+        return FlatTrees.from_scikit_learn(*zip(*self.grown[:n_rounds], strict=True))
+
+    def gains(self, n_rounds: int) -> FloatArray:
+        """Total gain of the splits on each feature in the first rounds."""
+        gains = np.zeros(self.X.shape[1])
+        for tree, _ in self.grown[:n_rounds]:
+            gains += tree.compute_feature_importances(normalize=False) * tree.weighted_n_node_samples[0]
+        return gains
+
+
+def newton_steps(leaf: IntArray, n_nodes: int, gradient: FloatArray, hessian: FloatArray, l2: float) -> FloatArray:
+    """Minus summed gradient over penalised summed Hessian for each node and label; 0 in nodes without rows."""
+    total = np.column_stack([np.bincount(leaf, column, n_nodes) for column in gradient.T])
+    curvature = l2 + np.column_stack([np.bincount(leaf, column, n_nodes) for column in hessian.T])
+    return np.divide(-total, curvature, out=np.zeros_like(total), where=curvature > 0)
+
+
+class LightGBMFold:
+    """A model boosted on the training rows of one fold by LightGBM, one thread, deterministic.
+
+    Parameters are those of `Fold`.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        D: FloatArray,
+        weight: FloatArray,
+        train: IntArray,
+        test: IntArray,
+        settings: BoostingSettings,
+        seed: int,
+    ) -> None:
+        import lightgbm  # an optional dependency
+
+        self.D, self.D_test = D[train], D[test]
+        self.weight, self.test_weight = weight[train], weight[test]
+        self.n_features = X.shape[1]
+        self.finished = False
+        parameters = {
+            "objective": "none",  # gradient and Hessian are ours
+            "num_class": D.shape[1],
+            "metric": "None",
+            "learning_rate": settings.learning_rate,
+            "num_leaves": settings.max_leaf_nodes,
+            "min_data_in_leaf": settings.min_samples_leaf,
+            "feature_fraction": settings.max_features,
+            "bagging_fraction": settings.subsample if settings.subsample * len(train) >= 1 else 1.0,
+            "bagging_freq": 1,
+            "lambda_l2": settings.l2,
+            "extra_trees": settings.random_splits,
+            "max_bin": N_BINS,
+            "feature_pre_filter": False,
+            "seed": seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": 1,
+            "verbose": -1,
+        }
+        base = log_mean(self.D, self.weight)
+        training, held_out = (
+            lightgbm.Dataset(
+                X[rows],
+                label=np.zeros(len(rows)),
+                init_score=np.tile(base, (len(rows), 1)),
+                feature_name=[f"x{j}" for j in range(self.n_features)],
+                params=parameters,
+            )
+            for rows in (train, test)
+        )
+        held_out.set_reference(training)
+        self.booster = lightgbm.Booster(parameters, training)
+        self.booster.add_valid(held_out, "held-out")
+
+    def _loss(self, scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
+        return derivatives(self.D, scores, self.weight)
+
+    def _held_out(self, scores: FloatArray, _: Any) -> tuple[str, float, bool]:
+        return "divergence", float(self.test_weight @ divergences(self.D_test, scores)), False
+
+    def advance(self, n_rounds: int) -> list[float]:
+        """Add rounds; return the weighted sum of held-out divergences after each of them."""
+        sums = []
+        for _ in range(n_rounds):
+            # once no label's tree can be split, LightGBM adds no more trees
+            self.finished = self.finished or self.booster.update(fobj=self._loss)
+            sums.append(self.booster.eval_valid(feval=self._held_out)[0][2])
+        return sums
+
+    def trees(self, n_rounds: int) -> FlatTrees:
+        """The trees of the first rounds, those of one round in the order of the labels."""
+        n_rounds = min(n_rounds, self.booster.current_iteration())
+        if n_rounds == 0:
+            return FlatTrees.none(self.n_features)
+        return read_trees(self.booster.model_to_string(num_iteration=n_rounds), self.n_features)
+
+    def gains(self, n_rounds: int) -> FloatArray:
+        """Total gain of the splits on each feature in the first rounds."""
+        n_rounds = min(n_rounds, self.booster.current_iteration())
+        if n_rounds == 0:
+            return np.zeros(self.n_features)
+        return np.asarray(self.booster.feature_importance("gain", iteration=n_rounds), dtype=np.float64)
+
+
+def read_trees(model: str, n_features: int) -> FlatTrees:
+    """Trees of a model that LightGBM wrote as text; inner nodes come first in each tree, then its leaves."""
+    columns: dict[str, list[Any]] = {name: [] for name in ("left", "right", "feature", "threshold", "missing_left")}
+    sizes, leaves, values, n_leaves = [], [], [], 0
+    for text in model.split("\nTree=")[1:]:
+        fields = dict(line.split("=", 1) for line in text.split("\n\n", 1)[0].splitlines() if "=" in line)
+        leaf_value = np.array(fields["leaf_value"].split(), dtype=np.float64)
+        n_inner = len(leaf_value) - 1
+        inner: dict[str, Any] = {
+            name: np.array(fields[name].split() if n_inner else [], dtype=kind)
+            for name, kind in (
+                ("left_child", np.int64),
+                ("right_child", np.int64),
+                ("split_feature", np.int64),
+                ("threshold", np.float64),
+                ("decision_type", np.int64),
+            )
+        }
+        decision = inner["decision_type"]
+        if (decision & _CATEGORICAL).any():
+            raise ValueError("LightGBM made a categorical split, which these arrays cannot hold.")
+        # where training saw no missing value, LightGBM reads NaN as 0
+        learned = (decision >> _MISSING_SHIFT) == _MISSING_IS_NAN
+        missing_left = np.where(learned, (decision & _DEFAULT_LEFT) > 0, inner["threshold"] >= 0.0)
+        padding = np.full(len(leaf_value), -1)
+        for side in ("left", "right"):
+            child = inner[f"{side}_child"]
+            columns[side].append(np.concatenate([np.where(child >= 0, child, n_inner + ~child), padding]))
+        columns["feature"].append(np.concatenate([inner["split_feature"], padding]))
+        columns["threshold"].append(np.concatenate([inner["threshold"], np.zeros(len(leaf_value))]))
+        columns["missing_left"].append(np.concatenate([missing_left, padding == 0]))
+        leaves.append(np.concatenate([np.full(n_inner, -1), n_leaves + np.arange(len(leaf_value))]))
+        sizes.append(n_inner + len(leaf_value))
+        values.append(leaf_value)
+        n_leaves += len(leaf_value)
+    return FlatTrees(
+        n_features,
+        sizes=np.array(sizes),
+        leaf=np.concatenate(leaves),
+        values=np.concatenate(values)[:, None],
+        **{name: np.concatenate(parts) for name, parts in columns.items()},
+    )
+
+
+def _scores(base: FloatArray, trees: FlatTrees, X: Any) -> FloatArray:
+    """Scores of each label: trees with one vector per leaf, or trees that serve the labels in turn."""
+    one_for_each_label = trees.values.shape[1] == 1
+    return np.asarray(base + trees.total(X, len(base) if one_for_each_label else 1))
 
 
 class GradientBoostingLDL(GroupedLDL):
@@ -46,17 +337,17 @@ class GradientBoostingLDL(GroupedLDL):
     Parameters
     ----------
     max_iter : int, default=500
-        Largest number of rounds; 0 predicts the mean distribution.
+        Maximum number of rounds; 0 predicts the mean distribution.
     learning_rate : float, default=0.1
         Factor of each tree's contribution.
     max_leaf_nodes : int or "auto", default="auto"
-        Largest number of leaves of a tree; "auto" is 15 for the engine "lightgbm" and 31 for "sklearn", whose trees
+        Maximum number of leaves of a tree; "auto" is 15 for the engine "lightgbm" and 31 for "sklearn", whose trees
         serve all labels.
     min_samples_leaf : int or "auto", default="auto"
-        Least number of rows in a leaf; "auto" is a twentieth of the rows, but at least 3 and at most 20.
+        Minimum number of rows in a leaf; "auto" is a twentieth of the rows, but at least 3 and at most 20.
     max_features : float or "auto", default="auto"
-        Share of the features to consider, drawn for each tree ("lightgbm") or each split ("sklearn"); "auto" is .3, but
-        at least eight features.
+        Fraction of the features to consider, drawn for each tree ("lightgbm") or each split ("sklearn"); "auto" is .3,
+        but at least eight features.
     subsample : float, default=0.7
         Share of the training rows that each round sees, drawn without replacement. On many rows it is lowered so that a
         round sees at most 20,000.
@@ -218,11 +509,7 @@ class GradientBoostingLDL(GroupedLDL):
         tests = self._held_out_rows(len(D), groups, random)
         trains = [np.setdiff1d(np.arange(len(D)), test) for test in tests]
         self.engine_ = self._engine()
-        kind: type[Fold] = VectorLeafFold
-        if self.engine_ == "lightgbm":
-            from skldl.trees._lightgbm_booster import LightGBMFold
-
-            kind = LightGBMFold
+        kind: type[Fold] = LightGBMFold if self.engine_ == "lightgbm" else VectorLeafFold
         seeds = random.randint(np.iinfo(np.int32).max, size=len(tests))
         folds = [
             kind(X, D, weight, train, test, self._settings(len(train), X.shape[1]), int(seed))
@@ -259,7 +546,7 @@ class GradientBoostingLDL(GroupedLDL):
         return np.array(curve)
 
     def _held_out_rows(self, n_samples: int, groups: IntArray | None, random: np.random.RandomState) -> list[IntArray]:
-        """Rows of each fold; no fold if there is but one row."""
+        """Rows of each fold; no fold if there is only one row."""
         n_folds = (5 if n_samples <= MANY_ROWS else 3) if isinstance(self.n_folds, str) else int(self.n_folds)
         if groups is not None:
             n_folds = min(n_folds, int(groups.max()) + 1)
@@ -302,9 +589,3 @@ class GradientBoostingLDL(GroupedLDL):
             for base, trees in zip(self.bases_, self.trees_, strict=True):
                 P[start : start + ROWS_AT_ONCE] += softmax(_scores(base, trees, block), axis=1)
         return P[:, np.argsort(self.label_order_)] / len(self.bases_)
-
-
-def _scores(base: FloatArray, trees: FlatTrees, X: Any) -> FloatArray:
-    """Scores of each label: trees with one vector per leaf, or trees that serve the labels in turn."""
-    one_for_each_label = trees.values.shape[1] == 1
-    return np.asarray(base + trees.total(X, len(base) if one_for_each_label else 1))

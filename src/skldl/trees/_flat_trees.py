@@ -1,4 +1,4 @@
-"""Binary trees as plain arrays, and the leaves that rows reach in them.
+"""Binary trees as plain arrays, the leaves that rows reach in them, and other code of both tree ensembles.
 
 The forest and the gradient boosting keep their trees in this form, whichever library grew them. Plain arrays can be
 written to a file and checked when they are read: each child comes after its parent inside its own tree, and each
@@ -18,11 +18,12 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.tree import DecisionTreeRegressor
 
+from skldl.data._dataset import rows_of
 from skldl.exceptions import DataError, NonFiniteError
 from skldl.utils.typing import FloatArray, IntArray
 
 ROWS_AT_ONCE = 16384
-FEW_ROWS = 32  # up to here one NumPy pass over all trees is quicker than one call for each of them
+FEW_ROWS = 32  # up to here one NumPy pass over all trees is faster than one call for each tree
 _TYPES: dict[str, type] = {
     "sizes": np.int64,
     "left": np.int32,
@@ -36,7 +37,7 @@ _TYPES: dict[str, type] = {
 
 
 class FlatTrees:
-    """Trees laid out one behind the other in arrays.
+    """Several trees in arrays, one after the other.
 
     Parameters
     ----------
@@ -53,9 +54,9 @@ class FlatTrees:
     missing_left : ndarray of shape (n_nodes,)
         Whether rows with a missing value (NaN) go left.
     leaf : ndarray of shape (n_nodes,)
-        Row of ``values`` that belongs to a leaf; any number in a node that is none.
+        Row of ``values`` that belongs to a leaf; any number in an inner node.
     values : ndarray of shape (n_leaves, n_outputs)
-        What the leaves predict.
+        Predictions of the leaves.
     """
 
     sizes: IntArray
@@ -86,7 +87,7 @@ class FlatTrees:
         return [self._compile(start, start + size) for start, size in zip(self.starts, self.sizes, strict=True)]
 
     def _check(self) -> None:
-        """Refuse arrays that do not describe trees, so that compiled code may rely on them."""
+        """Reject arrays that do not describe trees, so that compiled code can rely on them."""
         n_nodes = len(self.left)
         right_shape = all(
             getattr(self, name).shape == (n_nodes,)
@@ -94,7 +95,9 @@ class FlatTrees:
         )
         sizes = self.sizes
         if not right_shape or sizes.ndim != 1 or self.values.ndim != 2 or (sizes < 1).any() or sizes.sum() != n_nodes:
-            raise DataError("These arrays describe no trees: their shapes do not fit each other. Fit the model again.")
+            raise DataError(
+                "These arrays do not describe trees: their shapes do not fit each other. Fit the model again."
+            )
         node = np.arange(n_nodes) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         size = np.repeat(sizes, sizes)
         is_leaf = self.left == -1
@@ -187,23 +190,23 @@ class FlatTrees:
     def _leaves_of_few(self, X: FloatArray) -> IntArray:
         """All trees and rows at once: one step down for every pair that has not reached a leaf yet."""
         n_rows = X.shape[0]
-        place: npt.NDArray[np.int64] = np.repeat(self.starts, n_rows)
-        root = place.copy()
+        node_of: npt.NDArray[np.int64] = np.repeat(self.starts, n_rows)
+        root = node_of.copy()
         row = np.tile(np.arange(n_rows), len(self))
-        active = np.flatnonzero(self.left[place] != -1)
+        active = np.flatnonzero(self.left[node_of] != -1)
         while len(active):
-            node = place[active]
+            node = node_of[active]
             x = X[row[active], self.feature[node]]
             goes_left = np.where(np.isnan(x), self.missing_left[node], x <= self.threshold[node])
-            place[active] = root[active] + np.where(goes_left, self.left[node], self.right[node])
-            active = active[self.left[place[active]] != -1]
-        return self.leaf[place].reshape(len(self), n_rows)
+            node_of[active] = root[active] + np.where(goes_left, self.left[node], self.right[node])
+            active = active[self.left[node_of[active]] != -1]
+        return self.leaf[node_of].reshape(len(self), n_rows)
 
 
 def single_precision(X: Any, *, fitting: bool = False) -> Any:
     """X as scikit-learn's trees take it: C-contiguous float32, or a CSR matrix of float32 with 32-bit indices.
 
-    In training, values beyond the range of single precision are refused, and so are missing values in sparse X.
+    In training, values beyond the range of single precision are rejected, and so are missing values in sparse X.
     """
     with np.errstate(over="ignore"):
         if not sparse.issparse(X):
@@ -229,3 +232,21 @@ def _compiled_tree() -> tuple[type, np.dtype[Any]]:
     """scikit-learn's compiled tree and the layout of its nodes, which depends on its version."""
     tree = DecisionTreeRegressor(max_depth=1).fit([[0.0], [1.0]], [0.0, 1.0]).tree_
     return type(tree), tree.__getstate__()["nodes"].dtype
+
+
+def put_in_order(D: FloatArray) -> IntArray:
+    """Order of the labels by their degrees, so that a fit does not depend on the order in which they are given.
+
+    They are sorted by the sum of degrees, and where these are equal by sums that weight rows by their position.
+    """
+    ramp = np.arange(1, len(D) + 1) / len(D)
+    return np.lexsort((ramp**2 @ D, ramp @ D, D.sum(axis=0)))
+
+
+def of_all_rows(model: Any, X: Any, held_out: FloatArray, seen: IntArray, n_samples: int) -> FloatArray:
+    """Predictions of all rows: held-out ones for the rows in ``seen``, those of the fitted model for the others."""
+    P = np.empty((n_samples, held_out.shape[1]))
+    unseen = np.setdiff1d(np.arange(n_samples), seen)
+    P[seen] = held_out
+    P[unseen] = np.asarray(model.predict(rows_of(X.tocsr() if sparse.issparse(X) else X, unseen)))
+    return P

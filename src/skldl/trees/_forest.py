@@ -1,23 +1,29 @@
-"""RandomForestLDL: trees whose leaves hold mean distributions, averaged, with everything chosen out of bag."""
+"""`RandomForestLDL`: trees whose leaves hold mean distributions, averaged, with all settings chosen out of bag.
 
-from typing import Any, ClassVar, Self
+Trees are grown on bootstrap samples of rows or groups. Rows that a tree did not see get votes from it, and on these
+out-of-bag predictions the settings are chosen, and two numbers that calibrate the average: it is less concentrated than
+its members, and a leaf without mass for a label votes zero. Both are corrected by
+
+    p_s,b = (1 − s) · p^b / Σ_j p_j^b + s · mean,
+
+where b is the sharpness (1 leaves p as it is, more concentrates it), s the mean share (more than 0 makes the prediction
+strictly positive) and mean the mean training distribution.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy import sparse
+from scipy.special import xlogy
+from sklearn import config_context
+from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 from sklearn.utils import check_random_state
 
 from skldl.base import GroupedLDL, kept_rows
-from skldl.trees._bag import Bag, Settings, add_up, grow_trees, of_all_rows, out_of_bag
-from skldl.trees._calibration import (
-    MEAN_SHARES,
-    SHARPNESSES,
-    calibrate,
-    choose_calibration,
-    mean_divergence,
-)
-from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, single_precision
-from skldl.trees._label_order import put_in_order
-from skldl.utils.mean_mixture import mean_distribution
+from skldl.trees._flat_trees import ROWS_AT_ONCE, FlatTrees, of_all_rows, put_in_order, single_precision
+from skldl.utils.mean_mixture import mean_distribution, means_without, row_weights
 from skldl.utils.parameters import COUNT, FRACTION, N_JOBS, NONE, POSITIVE, RANDOM_STATE, number, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
@@ -25,8 +31,155 @@ LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_fe
 KINDS = ("extra", "random")
 MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}
 TREES_AT_ONCE = 10  # one task of joblib; sums run over tasks in order, so that n_jobs never changes a result
-TARGET_DIGITS = 10
+TARGET_DIGITS = 10  # so that rounding errors cannot decide between equally good splits
 MANY_ROWS = 20_000  # maximum numbers of rows for each tree and for the choice of settings
+SHARPNESSES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
+MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+
+
+class Settings(NamedTuple):
+    """Settings that are chosen out of bag."""
+
+    kind: str
+    max_features: float | str | int | None
+    min_samples_leaf: int
+
+
+class Bag(NamedTuple):
+    """Trees grown on bootstrap samples and, for each training row, the votes of the trees that did not see it."""
+
+    trees: FlatTrees | None
+    importances: FloatArray
+    votes: FloatArray  # sum of the leaf means over the trees that did not see the row
+    squares: FloatArray  # sum of their squares
+    n_votes: IntArray
+
+
+def grow_trees(
+    X: Any,
+    X_columns: Any,
+    D: FloatArray,
+    targets: FloatArray,
+    weight: FloatArray | None,
+    groups: IntArray | None,
+    settings: Settings,
+    n_drawn: int,
+    seeds: Sequence[int],
+    keep: bool,
+) -> Bag:
+    """Grow a few trees of a forest and collect their votes for the rows that they did not see."""
+    grow = ExtraTreeRegressor if settings.kind == "extra" else DecisionTreeRegressor
+    trees, values = [], []
+    is_plain = not sparse.issparse(X) and bool(np.isfinite(X).all())
+    votes, squares = np.zeros(D.shape), np.zeros(D.shape)
+    n_votes, importances = np.zeros(len(D), dtype=np.int64), np.zeros(X.shape[1])
+    for seed in seeds:
+        random = np.random.RandomState(seed)
+        counts = draw_counts(len(D), n_drawn, groups, random)
+        in_bag = counts if weight is None else counts * weight
+        model = grow(
+            max_features=settings.max_features, min_samples_leaf=settings.min_samples_leaf, random_state=random
+        )
+        # checking parameters and rows again takes longer than growing a small tree
+        with config_context(skip_parameter_validation=True):
+            tree = model.fit(X_columns, targets, sample_weight=in_bag, check_input=not is_plain).tree_
+        leaf = tree.apply(X)
+        means = leaf_means(leaf, tree.node_count, D, in_bag)
+        unseen = np.flatnonzero(counts == 0)
+        vote = means[leaf[unseen]]
+        votes[unseen] += vote
+        squares[unseen] += vote**2
+        n_votes[unseen] += 1
+        importances += tree.compute_feature_importances()
+        trees.append(tree)
+        values.append(means)
+    return Bag(FlatTrees.from_scikit_learn(trees, values) if keep else None, importances, votes, squares, n_votes)
+
+
+def draw_counts(n_samples: int, n_drawn: int, groups: IntArray | None, random: np.random.RandomState) -> FloatArray:
+    """Number of copies of each row in a bootstrap sample of about ``n_drawn`` rows, drawn by rows or whole groups."""
+    if groups is None:
+        return np.bincount(random.randint(n_samples, size=n_drawn), minlength=n_samples).astype(np.float64)
+    n_groups = int(groups.max()) + 1
+    drawn = random.randint(n_groups, size=max(1, round(n_groups * n_drawn / n_samples)))
+    return np.bincount(drawn, minlength=n_groups).astype(np.float64)[groups]
+
+
+def leaf_means(leaf: IntArray, n_nodes: int, D: FloatArray, weight: FloatArray) -> FloatArray:
+    """Weighted mean distribution of the rows in each leaf; 0 in nodes without rows."""
+    mass = np.bincount(leaf, weight, n_nodes)
+    sums = np.column_stack([np.bincount(leaf, weight * column, n_nodes) for column in D.T])
+    return np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
+
+
+def add_up(bags: Iterable[Bag]) -> Bag:
+    """Join bags; their sums are added in order, so that rounding does not depend on which is ready first."""
+    trees: list[FlatTrees] = []
+    total: Bag | None = None
+    for bag in bags:
+        trees += [] if bag.trees is None else [bag.trees]
+        if total is not None:
+            pairs: Any = zip(total[1:], bag[1:], strict=True)
+            bag = Bag(None, *(before + new for before, new in pairs))
+        total = bag
+    assert total is not None
+    return total._replace(trees=FlatTrees.join(trees) if trees else None)
+
+
+def out_of_bag(bag: Bag, D: FloatArray, weight: FloatArray | None, groups: IntArray | None) -> FloatArray:
+    """Mean vote for each row; for rows without votes the mean distribution of all other rows, or groups."""
+    P = bag.votes / np.maximum(bag.n_votes, 1)[:, None]
+    missing = bag.n_votes == 0
+    if missing.any():
+        P[missing] = means_without(D, weight, groups)[missing]
+    return P
+
+
+def calibrate(P: FloatArray, sharpness: float, mean_share: float, mean: FloatArray) -> FloatArray:
+    """The distributions p_s,b for rows of P that sum to one."""
+    if sharpness != 1.0:
+        P = P**sharpness
+        P = P / P.sum(axis=1, keepdims=True)
+    return np.asarray((1.0 - mean_share) * P + mean_share * mean)
+
+
+def mean_divergence(D: FloatArray, P: FloatArray, weight: FloatArray | None) -> float:
+    """Weighted mean Kullback-Leibler divergence from D to P, whose rows are positive."""
+    with np.errstate(divide="ignore"):
+        divergence = (xlogy(D, D) - xlogy(D, P)).sum(axis=1)
+    return float(np.average(divergence, weights=weight))
+
+
+def choose_calibration(
+    D: FloatArray,
+    P: FloatArray,
+    variance: FloatArray,
+    mean: FloatArray,
+    weight: FloatArray | None,
+    sharpnesses: tuple[float, ...] = SHARPNESSES,
+    mean_shares: tuple[float, ...] = MEAN_SHARES,
+) -> tuple[float, float, float]:
+    """Smallest mean divergence over both grids, with its sharpness and mean share.
+
+    ``variance`` is the part of the variance of P that the final prediction, a mean over more trees, will not have. It
+    raises the divergence by Σ_j var_j / (2 p_j) to second order. This is subtracted: with few trees it would favour
+    large leaves and low sharpness.
+    """
+    results = []
+    relative_variance = np.divide(variance, P**2, out=np.zeros_like(P), where=P > 0)
+    weight = row_weights(len(D), weight)
+    minus_entropy = float(weight @ xlogy(D, D).sum(axis=1))
+    weighted = D * weight[:, None]
+    for sharpness in sharpnesses:
+        sharp = calibrate(P, sharpness, 0.0, mean)
+        noise = relative_variance * (sharpness * sharp) ** 2 * (0.5 * weight[:, None])
+        for share in mean_shares:
+            calibrated = calibrate(sharp, 1.0, share, mean)
+            with np.errstate(divide="ignore"):
+                divergence = minus_entropy - float(xlogy(weighted, calibrated).sum())
+            excess = np.divide(noise, calibrated, out=np.zeros_like(P), where=calibrated > 0).sum()
+            results.append((divergence - float(excess) * (1.0 - share) ** 2, sharpness, share))
+    return min(results)
 
 
 class RandomForestLDL(GroupedLDL):
@@ -211,7 +364,7 @@ class RandomForestLDL(GroupedLDL):
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         X = single_precision(X, fitting=True)
-        # so that all weights 7 are the same as none
+        # only ratios of weights count
         weight = None if sample_weight is None else sample_weight / sample_weight.mean()
         order = put_in_order(D)  # so that permuting the labels permutes the prediction
         back = np.argsort(order)
@@ -285,7 +438,7 @@ class RandomForestLDL(GroupedLDL):
     ) -> tuple[float, float, float]:
         """Divergence that the whole forest should have, sharpness and mean share, on rows that were out of bag."""
         rows = np.flatnonzero(bag.n_votes) if bag.n_votes.any() else np.arange(len(D))
-        rows = rows[:: -(-len(rows) // MANY_ROWS)]  # at regular distances: files are often sorted
+        rows = rows[:: -(-len(rows) // MANY_ROWS)]  # evenly spaced, because files are often sorted
         sharpnesses = SHARPNESSES if self.sharpness == "auto" else (float(self.sharpness),)
         shares = MEAN_SHARES if self.mean_share == "auto" else (float(self.mean_share),)
         votes = bag.n_votes[rows, None]

@@ -14,17 +14,18 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse, special
+from scipy import special
 from sklearn.utils import check_random_state
 
 from skldl.base import BaseLDL
 from skldl.utils.mean_mixture import row_weights
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE
-from skldl.utils.scaling import column_divisors
+from skldl.utils.scaling import StandardizedFeatures, column_divisors, standardize
 from skldl.utils.solvers import minimise
 from skldl.utils.typing import FloatArray
 
-SMALLEST = 1e-300
+MIN_PROBABILITY = 1e-300
+"""Divisors and arguments of logarithms are raised to it."""
 
 
 def leaf_weights(decisions: FloatArray) -> FloatArray:
@@ -41,17 +42,17 @@ def leaf_weights(decisions: FloatArray) -> FloatArray:
 
 def update_leaves(mu: FloatArray, Q: FloatArray, D: FloatArray, weight: FloatArray) -> FloatArray:
     """One step for all leaves; a leaf that no row reaches keeps its distribution."""
-    g = np.maximum(mu @ Q, SMALLEST)
+    g = np.maximum(mu @ Q, MIN_PROBABILITY)
     mass = Q * (mu.T @ (weight[:, None] * D / g))
     totals = mass.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(mass, totals, out=Q.copy(), where=totals > SMALLEST))
+    return np.asarray(np.divide(mass, totals, out=Q.copy(), where=totals > MIN_PROBABILITY))
 
 
 def tree_loss(scores: FloatArray, Q: FloatArray, D: FloatArray, weight: FloatArray) -> tuple[float, FloatArray]:
     """Loss without penalty, and its gradient in the scores w_nᵀx + b_n (n_samples, n_nodes)."""
     decisions = special.expit(scores)
     mu = leaf_weights(decisions)
-    g = np.maximum(mu @ Q, SMALLEST)
+    g = np.maximum(mu @ Q, MIN_PROBABILITY)
     loss = -float(weight @ (D * np.log(g)).sum(axis=1))
     mass = mu * ((D / g) @ Q.T) * weight[:, None]  # minus the derivative in ln µ_ℓ
     gradient = np.empty_like(scores)
@@ -64,26 +65,6 @@ def tree_loss(scores: FloatArray, Q: FloatArray, D: FloatArray, weight: FloatArr
         gradient[:, nodes] = sides[:, :, 1] * s - sides[:, :, 0] * (1.0 - s)
         width *= 2
     return loss, gradient
-
-
-class _Standardized:
-    """Rows (X − mean) / scale: dense ones are computed directly, of sparse ones only products are formed."""
-
-    def __init__(self, X: Any, mean: FloatArray, scale: FloatArray) -> None:
-        self.mean, self.scale = mean, scale
-        self.is_sparse = sparse.issparse(X)
-        self.X = X if self.is_sparse else np.asarray((X - mean) / scale, dtype=np.float64)
-
-    def times(self, W: FloatArray) -> FloatArray:
-        if not self.is_sparse:
-            return np.asarray(self.X @ W)
-        scaled = W / self.scale[:, None]
-        return np.asarray(self.X @ scaled) - self.mean @ scaled
-
-    def transposed_times(self, rows: FloatArray) -> FloatArray:
-        if not self.is_sparse:
-            return np.asarray(self.X.T @ rows)
-        return (np.asarray(self.X.T @ rows) - np.outer(self.mean, rows.sum(axis=0))) / self.scale[:, None]
 
 
 class LDLF(BaseLDL):
@@ -180,7 +161,7 @@ class LDLF(BaseLDL):
         random = check_random_state(self.random_state)
         weight = row_weights(X.shape[0], sample_weight)
         mean, scale = weight @ X, column_divisors(X, weight)
-        rows = _Standardized(X, mean, scale)
+        rows = standardize(X, mean, scale)
         self.coefs_, self.intercepts_, self.leaves_, self.loss_curves_ = [], [], [], []
         for _ in range(self.n_estimators):
             W, b, Q, curve = self._fit_tree(rows, D, weight, random)
@@ -191,7 +172,7 @@ class LDLF(BaseLDL):
             self.loss_curves_.append(curve)
 
     def _fit_tree(
-        self, X: "_Standardized", D: FloatArray, weight: FloatArray, random: np.random.RandomState
+        self, X: StandardizedFeatures, D: FloatArray, weight: FloatArray, random: np.random.RandomState
     ) -> tuple[FloatArray, FloatArray, FloatArray, list[float]]:
         n_features, n_nodes = len(X.mean), 2**self.max_depth - 1
         theta = np.zeros((n_features + 1, n_nodes))

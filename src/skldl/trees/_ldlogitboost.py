@@ -21,7 +21,7 @@ from skldl.utils.parameters import COUNT, POSITIVE, integer, number, one_of
 from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray, IntArray
 
-LARGEST_STEP = 4.0  # |t| is cut here, as LogitBoost cuts z
+MAX_STEP = 4.0  # |t| is clipped here, as LogitBoost clips z
 
 
 def pair_hessians(p: FloatArray, weight: FloatArray) -> FloatArray:
@@ -48,9 +48,9 @@ def pair_to_split(error: FloatArray, p: FloatArray, weight: FloatArray, ridge: f
 
 
 def _first_largest(gain: FloatArray) -> tuple[int, int]:
-    """Place of the largest entry; equal ones, up to rounding, go to the first."""
-    place = int(np.argmax(gain.ravel() >= gain.max() * (1.0 - 1e-9)))
-    r, s = divmod(place, len(gain))
+    """Row and column of the first entry that is the largest up to rounding."""
+    position = int(np.argmax(gain.ravel() >= gain.max() * (1.0 - 1e-9)))
+    r, s = divmod(position, len(gain))
     return r, s
 
 
@@ -68,15 +68,15 @@ class LDLogitBoost(BaseLDL):
     method : {"aoso", "logitboost"}, default="aoso"
         One tree with a pair of labels in each node, or one tree for each label.
     learning_rate : float, default=0.05
-        Share of each Newton step that is taken.
+        Fraction of each Newton step that is taken.
     max_leaf_nodes : int, default=8
-        Largest number of leaves of a tree.
+        Maximum number of leaves of a tree.
     min_leaf_share : float, default=0.01
-        Smallest share of the total weight of rows in a leaf.
+        Minimum fraction of the total weight in a leaf.
     ridge : float, default=1e-3
         Added to each sum of Hessians, in units of the mean over all rows: keeps steps finite where p is near 0 or 1.
     max_bins : int, default=64
-        Largest number of bins into which the values of a feature are sorted.
+        Maximum number of bins of a feature.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class LDLogitBoost(BaseLDL):
         def leaf_value(rows: IntArray) -> FloatArray:
             r, s, t = pair_to_move(error[rows], p[rows], weight[rows], self.ridge)
             value = np.zeros(D.shape[1])
-            t = min(t, LARGEST_STEP)
+            t = min(t, MAX_STEP)
             value[r] += t
             value[s] -= t
             return value
@@ -192,12 +192,12 @@ class LDLogitBoost(BaseLDL):
 
         def leaf_value(rows: IntArray) -> FloatArray:
             step = gradient[rows].sum() / (hessian[rows].sum() + self.ridge)
-            return np.clip(np.array([step]), -LARGEST_STEP, LARGEST_STEP)
+            return np.clip(np.array([step]), -MAX_STEP, MAX_STEP)
 
         return grow_tree(bins, weight, lambda rows: (gradient[rows], hessian[rows]), leaf_value, **self._growth())
 
     def _growth(self) -> dict[str, Any]:
-        return {"max_leaf_nodes": self.max_leaf_nodes, "least_weight": self.min_leaf_share, "ridge": self.ridge}
+        return {"max_leaf_nodes": self.max_leaf_nodes, "min_weight": self.min_leaf_share, "ridge": self.ridge}
 
     def _scores(self, X: FloatArray) -> Iterator[FloatArray]:
         """Scores before the first and after each round."""
@@ -218,7 +218,7 @@ class LDLogitBoost(BaseLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """All numbers of rounds from the largest."""
+        """Fit the largest number of rounds, whose scores after each round serve all others."""
         if param != "n_estimators":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return

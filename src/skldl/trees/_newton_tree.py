@@ -1,8 +1,7 @@
 """Regression trees by Newton steps on binned features, for boosting: grown best first, from gradients and Hessians.
 
-A node with gradient sum G and Hessian sum H can lower the loss by G² / 2H. A split is chosen by what its two parts gain
-over the node. What G and H are is decided anew in each node by the caller, so that a node may have its own pair of
-labels.
+A node with gradient sum G and Hessian sum H can lower the loss by G² / 2H. A split is chosen by the gain of its two
+parts over the node. The caller provides G and H for each node, so that a node may have its own pair of labels.
 """
 
 from collections.abc import Callable
@@ -17,8 +16,10 @@ from skldl.utils.typing import FloatArray, IntArray
 Statistics = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 LeafValue = Callable[[IntArray], FloatArray]
 
-SMALLEST_GAIN = 1e-12
+MIN_GAIN = 1e-12
+"""A smaller gain is rounding."""
 BLOCK_CELLS = 1 << 22
+"""Codes of features are summed in blocks of at most about this many."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,11 @@ class Bins:
     Attributes
     ----------
     codes : ndarray of shape (n_samples, n_features)
-        Codes plus the column's first place in a common numbering.
+        Codes plus the position of the column's first bin among the bins of all columns.
     thresholds : list of ndarray
         Thresholds of each column.
     first : ndarray of shape (n_features + 1,)
-        First place of each column in the common numbering.
+        Position of the first bin of each column among those of all columns.
     """
 
     codes: npt.NDArray[np.int32]
@@ -46,13 +47,14 @@ class Bins:
         thresholds: list[FloatArray] = []
         first = [0]
         for column in range(X.shape[1]):
-            values, places = np.unique(X[:, column].astype(np.float64), return_inverse=True)
+            values, ranks = np.unique(X[:, column].astype(np.float64), return_inverse=True)
             between = values[:-1] + 0.5 * np.diff(values)
             if len(values) > max_bins:
-                shares = np.cumsum(np.bincount(places, weights=weight))[:-1] / weight.sum()
-                wanted = np.searchsorted(shares, np.arange(1, max_bins) / max_bins - 1e-12)
+                fractions = np.cumsum(np.bincount(ranks, weights=weight))[:-1] / weight.sum()
+                # 1e-12 allows for the rounding of sums of weights
+                wanted = np.searchsorted(fractions, np.arange(1, max_bins) / max_bins - 1e-12)
                 between = between[np.unique(np.minimum(wanted, len(between) - 1))]
-            codes[:, column] = np.searchsorted(between, values)[places] + first[-1]
+            codes[:, column] = np.searchsorted(between, values)[ranks] + first[-1]
             thresholds.append(between)
             first.append(first[-1] + len(between) + 1)
         return cls(codes, thresholds, np.array(first))
@@ -78,15 +80,15 @@ class NewtonTree:
         return len(self.feature) - 1
 
     def _check_fitted_state(self) -> None:
-        """Refuse nodes that point outside the tree or back to an earlier node, which would be an endless loop."""
+        """Reject nodes that point outside the tree or back to an earlier node, which would be an endless loop."""
         n_nodes = len(self.feature)
-        places = np.arange(n_nodes)
+        positions = np.arange(n_nodes)
         inner = np.array(self.feature) >= 0
         lengths = {len(part) for part in (self.threshold, self.left, self.right, self.value)}
         if lengths != {n_nodes} or not n_nodes or len({np.shape(value) for value in self.value}) > 1:
             raise ValueError("A tree holds parts of different lengths.")
         for children in (np.array(self.left), np.array(self.right)):
-            if not (children[inner] > places[inner]).all() or not (children[inner] < n_nodes).all():
+            if not (children[inner] > positions[inner]).all() or not (children[inner] < n_nodes).all():
                 raise ValueError("A node of a tree points outside the tree or to a node before it.")
 
     def predict(self, X: FloatArray) -> FloatArray:
@@ -110,7 +112,7 @@ def grow_tree(
     leaf_value: LeafValue,
     *,
     max_leaf_nodes: int,
-    least_weight: float,
+    min_weight: float,
     ridge: float,
 ) -> NewtonTree:
     """Grow a tree, splitting the leaf with the largest gain first.
@@ -126,9 +128,9 @@ def grow_tree(
     leaf_value : callable
         From the rows of a leaf to its value.
     max_leaf_nodes : int
-        Largest number of leaves.
-    least_weight : float
-        Smallest sum of weights in a leaf.
+        Maximum number of leaves.
+    min_weight : float
+        Minimum sum of weights in a leaf.
     ridge : float
         Added to each sum of Hessians.
     """
@@ -138,32 +140,32 @@ def grow_tree(
         (
             tree.add(leaf_value(everything)),
             everything,
-            _best_split(bins, weight, statistics, everything, least_weight, ridge),
+            _best_split(bins, weight, statistics, everything, min_weight, ridge),
         )
     ]
     n_leaves = 1
     while n_leaves < max_leaf_nodes:
-        best = max(range(len(open_leaves)), key=lambda place: open_leaves[place][2][0])
+        best = max(range(len(open_leaves)), key=lambda leaf: open_leaves[leaf][2][0])
         node, rows, (gain, column, code) = open_leaves.pop(best)
-        if gain <= SMALLEST_GAIN:
+        if gain <= MIN_GAIN:
             break
         goes_left = bins.codes[rows, column] <= code
         tree.feature[node] = column
         tree.threshold[node] = float(bins.thresholds[column][code - bins.first[column]])
         for side, part in ((tree.left, rows[goes_left]), (tree.right, rows[~goes_left])):
             side[node] = tree.add(leaf_value(part))
-            open_leaves.append((side[node], part, _best_split(bins, weight, statistics, part, least_weight, ridge)))
+            open_leaves.append((side[node], part, _best_split(bins, weight, statistics, part, min_weight, ridge)))
         n_leaves += 1
     return tree
 
 
 def _best_split(
-    bins: Bins, weight: FloatArray, statistics: Statistics, rows: IntArray, least_weight: float, ridge: float
+    bins: Bins, weight: FloatArray, statistics: Statistics, rows: IntArray, min_weight: float, ridge: float
 ) -> tuple[float, int, int]:
     """Gain, column and last code on the left of the best split; gain 0 if there is none."""
     gradient, hessian = statistics(rows)
     total_G, total_H, total_w = gradient.sum(), hessian.sum(), weight[rows].sum()
-    if total_w < 2.0 * least_weight:
+    if total_w < 2.0 * min_weight:
         return 0.0, 0, 0
     n_columns = bins.codes.shape[1]
     size = max(1, BLOCK_CELLS // max(len(rows), 1))
@@ -181,13 +183,13 @@ def _best_split(
         )
         gain = G**2 / (H + ridge) + (total_G - G) ** 2 / (np.maximum(total_H - H, 0.0) + ridge)
         gain = 0.5 * (gain - total_G**2 / (total_H + ridge))
-        gain[(w < least_weight) | (total_w - w < least_weight)] = 0.0
+        gain[(w < min_weight) | (total_w - w < min_weight)] = 0.0
         gain[offsets + lengths - 1] = 0.0  # all rows on the left
         # equal gains, up to rounding, go to the first column
-        place = int(np.argmax(gain >= gain.max() * (1.0 - 1e-9)))
-        if gain[place] > best[0] * (1.0 + 1e-9):
-            column = int(np.searchsorted(offsets, place, side="right")) - 1 + start
-            best = (float(gain[place]), column, int(place + origin))
+        cut = int(np.argmax(gain >= gain.max() * (1.0 - 1e-9)))
+        if gain[cut] > best[0] * (1.0 + 1e-9):
+            column = int(np.searchsorted(offsets, cut, side="right")) - 1 + start
+            best = (float(gain[cut]), column, int(cut + origin))
     return best
 
 

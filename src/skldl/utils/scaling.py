@@ -1,4 +1,4 @@
-"""Scaling of features before distances are measured."""
+"""Scaling of features, for distances and inside estimators."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from skldl.utils.arrays import (
     least_number,
     mean_and_variance,
     namespace,
+    take_rows,
     to_numpy,
 )
 from skldl.utils.mean_mixture import row_weights
@@ -53,6 +54,45 @@ class Scaling:
         if self.divisor is not None:
             return X / as_type_of(self.divisor, X)
         return xp.sign(X) * xp.sqrt(xp.abs(X)) if self.name == "sqrt" else X
+
+
+@dataclass(frozen=True)
+class StandardizedFeatures:
+    """Rows (X − mean) / scale, of which only products are formed, so that a sparse X is never made dense."""
+
+    X: Any
+    mean: FloatArray
+    scale: FloatArray
+
+    def times(self, weights: FloatArray) -> FloatArray:
+        """Return the product of the standardised rows with a matrix of weights."""
+        if is_device_array(self.X):  # dense rows are standardised already
+            return self.X @ weights
+        scaled = weights / self.scale[:, None]
+        return np.asarray(self.X @ scaled) - self.mean @ scaled
+
+    def transposed_times(self, rows: FloatArray) -> FloatArray:
+        """Return the product of the transposed standardised rows with a matrix that has as many rows."""
+        product = np.asarray(self.X.T @ rows)
+        product -= np.outer(self.mean, rows.sum(axis=0))
+        product /= self.scale[:, None]
+        return product
+
+    def take(self, rows: Any) -> "StandardizedFeatures":
+        """Return some of the rows."""
+        if is_device_array(self.X):
+            part = self.X[rows, ...] if isinstance(rows, slice) else take_rows(self.X, rows)
+            return StandardizedFeatures(part, self.mean, self.scale)
+        return StandardizedFeatures(self.X[rows], self.mean, self.scale)
+
+
+def standardize(X: Any, mean: FloatArray, scale: FloatArray) -> StandardizedFeatures:
+    """Standardise dense rows at once, sparse rows only in products."""
+    if sparse.issparse(X):
+        return StandardizedFeatures(X, mean, scale)
+    if is_device_array(X):
+        return StandardizedFeatures((X - as_type_of(mean, X)) / as_type_of(scale, X), mean, scale)
+    return StandardizedFeatures((X - mean) / scale, np.zeros_like(mean), np.ones_like(scale))
 
 
 def is_non_negative(X: Any) -> bool:
