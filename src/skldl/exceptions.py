@@ -449,8 +449,8 @@ class TableError(DataError):
     Examples
     --------
     >>> import pandas as pd
-    >>> from skldl.data import from_table
-    >>> from_table(pd.DataFrame({"x": [1, 2], "a": [0.5, 1], "b": [0.5, 0]}), labels=["a", "c"])
+    >>> from skldl.data import Columns, from_table
+    >>> from_table(pd.DataFrame({"x": [1, 2], "a": [0.5, 1], "b": [0.5, 0]}), Columns(labels=["a", "c"]))
     Traceback (most recent call last):
     ...
     skldl.exceptions.TableError: labels='c':...

@@ -45,7 +45,7 @@ def test_a_study_file_lists_rates_and_says_them_in_the_names():
     assert [spec.name for spec in study.datasets] == ["Artificial, 0 % hidden", "Artificial, 50 % hidden"]
     assert {spec.source for spec in study.datasets} == {"Artificial"}
     assert parse_study(dump_study(study)).datasets == study.datasets
-    with pytest.raises(StudyError, match="hide = 'half' must be a share"):
+    with pytest.raises(StudyError, match="hide = 'half' must be a fraction"):
         parse_study(STUDY.replace("[0.0, 0.5]", '"half"'))
 
 
