@@ -307,7 +307,10 @@ def test_every_measure_has_a_formula_here():
     assert len(MEASURES) == 45 + 6 + len(LATER_MEASURES)
 
 
-@pytest.mark.parametrize("case", CASES)
+# the oracle of 1000 labels takes most of the time
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow) if "1000" in case else case for case in CASES]
+)
 @pytest.mark.parametrize("name", MEASURES)
 def test_equals_its_formula_in_high_precision(name, case):
     true, pred = CASES[case]
