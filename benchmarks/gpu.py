@@ -195,7 +195,7 @@ def kernel_one(bench: Bench) -> None:
     except Exception as error:  # the comparison must not take the goal with it
         print(f"kernel_one: cholesky_ex in place failed: {type(error).__name__}: {error}", flush=True)
     bench.free()
-    from skldl.kernel._leave_out import factorise_in_place, invert_in_place
+    from skldl.kernel._solvers import factorise_in_place, invert_in_place
 
     K = gaussian_kernel(X, 1e-3 * n_rows)
     for what, action in (

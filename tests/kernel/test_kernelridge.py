@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl.kernel import KernelRidgeLDL, _kernels, _selection, fit_each_target
+from skldl.kernel import KernelRidgeLDL, fit_each_target
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, check_keeps_copies, make_distributions
 
@@ -121,9 +121,8 @@ def test_solvers_agree_with_the_exact_one(target, grouped, monkeypatch):
     groups = np.arange(400) // 4 if grouped else None
     settings = {"kernel": "laplacian", "width": 0.5, "scaling": "standard"}
     exact = KernelRidgeLDL(target, **settings).fit(X, D, groups=groups)
-    monkeypatch.setattr(_selection, "EIGEN_ROWS", 100)
     monkeypatch.setattr("skldl.kernel._kernelridge.EIGEN_ROWS", 100)
-    monkeypatch.setattr(_kernels, "BLOCK_CELLS", 20_000)
+    monkeypatch.setattr("skldl.kernel._kernels.BLOCK_CELLS", 20_000)
     fixed = settings | {"alpha": exact.alpha_, "mean_share": exact.mean_share_}
     cholesky = KernelRidgeLDL(target, **fixed).fit(X, D, groups=groups)
     conjugate = KernelRidgeLDL(target, **fixed, max_bytes=1_500_000, tol=1e-11, n_landmarks=200)
@@ -177,7 +176,7 @@ def test_a_group_that_the_first_round_misses_is_added_to_it(monkeypatch):
     X, D = make_distributions(601)
     groups = np.r_[np.zeros(600), 1]  # every second row up to the 600th would be one group
     model = KernelRidgeLDL("degrees", kernel="rbf", alpha=1e-3, mean_share=0.01, scaling="raw")
-    monkeypatch.setattr("skldl.kernel._selection.FIRST_ROUND_KEEPS", 2)
+    monkeypatch.setattr("skldl.kernel._kernelridge.FIRST_ROUND_KEEPS", 2)
     model.fit(X, D, groups=groups)
     np.testing.assert_allclose(model.loo_predictions_[0], D[-1], atol=1e-8)
 
@@ -213,7 +212,7 @@ def test_dense_features_that_are_nearly_all_zero_are_stored_sparsely():
 
 def test_slow_distances_are_not_tried(monkeypatch):
     X, D = make_distributions(60)
-    monkeypatch.setattr("skldl.kernel._selection.MAX_OPERATIONS", 60 * 60 * 2)
+    monkeypatch.setattr("skldl.kernel._kernelridge.MAX_OPERATIONS", 60 * 60 * 2)
     kernels = {record["kernel"] for record in KernelRidgeLDL().fit(X, D).candidates_}
     assert kernels == {"exponential", "rbf", "linear"}
 

@@ -7,7 +7,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skldl.baseline import MeanDistribution
 from skldl.kernel import LDSVR
-from skldl.kernel._ldsvr import fit_msvr, objective
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 
@@ -16,48 +15,53 @@ def test_common_checks():
     check_estimator(LDSVR())
 
 
-def _problem(n=12, c=3):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 2))
-    return rbf_kernel(X), rng.normal(size=(n, c)), rng.dirichlet(np.full(n, 5.0))
+def fitted(n, alpha, epsilon, max_iter=2000):
+    """A model fitted to the optimum, its kernel matrix, targets and weights, and the coefficients of all rows."""
+    X, D = make_distributions(n, 2, 3)
+    weight = np.random.default_rng(0).dirichlet(np.full(n, 5.0))
+    model = LDSVR(alpha, epsilon=epsilon, max_iter=max_iter, tol=1e-16).fit(X, D, weight)
+    B = np.zeros(D.shape)
+    B[[int(np.flatnonzero((row == X).all(axis=1))[0]) for row in model.support_vectors_]] = model.dual_coef_
+    return model, rbf_kernel(X, gamma=0.5 / model.sigma_**2), special.logit(D), weight, B
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_scipy_finds_the_same_minimum(epsilon):
-    K, Z, weight = _problem()
-    found = fit_msvr(K, Z, weight, alpha=0.05, epsilon=epsilon, max_iter=500, tol=1e-15)
-    assert np.all(np.diff(found.curve) < 0)
+    model, K, Z, weight, found = fitted(12, 0.05, epsilon)
 
     def value(flat):
         B, b = flat[:-3].reshape(Z.shape), flat[-3:]
-        return objective(K, Z, weight, B, b, 0.05, epsilon)[0]
+        u = np.sqrt(((Z - K @ B - b) ** 2).sum(axis=1))
+        return weight @ np.maximum(u - epsilon, 0.0) ** 2 + 0.025 * np.vdot(B, K @ B)
 
-    theirs = optimize.minimize(value, np.zeros(Z.size + 3), method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).fun
-    assert found.curve[-1] == pytest.approx(theirs, abs=1e-6)
-    assert found.curve[-1] <= theirs + 1e-9
+    assert np.all(np.diff(model.loss_curve_) < 0)
+    assert model.loss_curve_[-1] == pytest.approx(value(np.r_[found.ravel(), model.intercept_]), rel=1e-9)
+    start = np.zeros(Z.size + 3)
+    theirs = optimize.minimize(value, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000}).fun
+    assert model.loss_curve_[-1] == pytest.approx(theirs, abs=1e-6)
+    assert model.loss_curve_[-1] <= theirs + 1e-9
 
 
 def test_without_tube_it_is_kernel_ridge():
     """With epsilon = 0 all rows have weight 2ω, and one solve is the answer."""
-    K, Z, weight = _problem()
-    found = fit_msvr(K, Z, weight, alpha=0.05, epsilon=0.0, max_iter=500, tol=1e-15)
+    model, K, Z, weight, found = fitted(12, 0.05, 0.0)
     n = len(K)
     system = np.block([[K + np.diag(0.05 / (2 * weight)), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
     solution = np.linalg.solve(system, np.vstack([Z, np.zeros(Z.shape[1])]))
-    np.testing.assert_allclose(found.B, solution[:-1], atol=1e-8)
-    np.testing.assert_allclose(found.b, solution[-1], atol=1e-8)
+    np.testing.assert_allclose(found, solution[:-1], atol=1e-8)
+    np.testing.assert_allclose(model.intercept_, solution[-1], atol=1e-8)
 
 
 def test_optimality_conditions():
     """alpha B_i = 2 ω_i (u_i − ε) r_i / u_i outside the tube, B_i = 0 inside, and B sums to zero."""
-    K, Z, weight = _problem(30)
-    found = fit_msvr(K, Z, weight, alpha=0.02, epsilon=0.8, max_iter=2000, tol=1e-16)
-    residual = Z - K @ found.B - found.b
+    model, K, Z, weight, found = fitted(30, 0.02, 0.8)
+    residual = Z - K @ found - model.intercept_
     u = np.sqrt((residual**2).sum(axis=1))
     pull = (2 * weight * np.maximum(u - 0.8, 0) / u)[:, None] * residual
-    np.testing.assert_allclose(0.02 * found.B, pull, atol=1e-6)
+    np.testing.assert_allclose(0.02 * found, pull, atol=1e-6)
     assert (u < 0.8).any()
-    np.testing.assert_allclose(found.B.sum(axis=0), 0, atol=1e-9)
+    assert (u > 0.8).any()
+    np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-9)
 
 
 def test_a_wide_tube_leaves_the_mean_of_the_logits():

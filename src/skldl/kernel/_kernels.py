@@ -31,8 +31,8 @@ KernelFunction = Callable[[Any, Any], Any]
 BLOCK_CELLS = 2**22
 """A block of kernel values holds at most about this many numbers (32 MiB)."""
 CLOSE = 1e-6
-"""Squared distances below this fraction of the squared norms are computed again from differences, of which rounding
-would otherwise show from the tenth digit on."""
+"""Squared distances below this fraction of the squared norms are computed again from differences: in larger ones, the
+rounding of the norms shows from the tenth digit on at most."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _products(A: Any, B: Any) -> FloatArray:
 def _squared_euclidean(A: Any, B: Any) -> FloatArray:
     """‖a‖² − 2aᵀb + ‖b‖², and from differences where that loses precision, so that equal rows are at distance zero."""
     if not sparse.issparse(A):
-        centre = B.mean(axis=0)
+        centre = B.mean(axis=0)  # about it norms are smaller, so that fewer digits cancel in their difference
         A, B = A - centre, B - centre
     left, right = row_norms(A, squared=True), row_norms(B, squared=True)
     squares = _products(A, B)
@@ -246,7 +246,9 @@ def typical_distance(values: FloatArray, weight: FloatArray | None, metric: str)
         share = w / w.sum()
         unit = float(share @ np.diagonal(values) - share @ values @ share)
     elif weight is None:
-        middle = (values.size + 1) // 2 - 1
+        middle = (
+            values.size + 1
+        ) // 2 - 1  # the lower median, as below: the value at which half of the weight is reached
         unit = float(np.partition(values, middle, axis=None)[middle])
     else:
         order = np.argsort(values, axis=None, kind="stable")
@@ -273,13 +275,13 @@ def _device_distances(A: Any, B: Any, metric: str) -> Any:
 def _device_squares(A: Any, B: Any) -> Any:
     """`_squared_euclidean` on a device."""
     xp = namespace(A)
-    centre = xp.mean(B, axis=0)
+    centre = xp.mean(B, axis=0)  # about it norms are smaller, so that fewer digits cancel in their difference
     A, B = A - centre, B - centre
     norms = xp.sum(A**2, axis=1)[:, None] + xp.sum(B**2, axis=1)
     squares = xp.clip(norms + (-2.0 * A) @ B.T, 0.0)
     close = squares <= CLOSE * norms
     n_close = count_true(close)
-    if n_close > squares.shape[0] * squares.shape[1] // 20:
+    if n_close > squares.shape[0] * squares.shape[1] // 20:  # then all distances are as fast as some of them
         return _by_features(A, B, lambda a, b: (a - b) ** 2)
     if n_close:
         rows, columns = xp.nonzero(close)
@@ -289,7 +291,7 @@ def _device_squares(A: Any, B: Any) -> Any:
 
 def _chi2(a: Any, b: Any) -> Any:
     xp = namespace(a)
-    total = a + b
+    total = a + b  # 0 where both are: the term is 0 there, and the inner `where` avoids a division by 0
     return xp.where(total > 0, (a - b) ** 2 / xp.where(total > 0, total, 1.0), 0.0)
 
 

@@ -25,7 +25,9 @@ from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE, number
 from skldl.utils.typing import FloatArray
 
 BLOCK_ROWS = 2048
+"""Rows that are predicted at once: their kernel with all support vectors is one array."""
 MAX_HALVINGS = 30
+"""A step shorter than 2⁻³⁰ of the whole one changes the objective by rounding only."""
 
 
 @dataclass
@@ -76,6 +78,7 @@ def fit_msvr(
         a = 2.0 * weight[outside] * (u[outside] - epsilon) / u[outside]
         system = K[np.ix_(outside, outside)]
         system[np.diag_indices_from(system)] += alpha / a
+        # the bordered system by elimination: solve for Z and for 1, then choose b so that the columns of B sum to zero
         factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
         solved = linalg.cho_solve(factor, np.column_stack([Z[outside], np.ones(len(outside))]), check_finite=False)
         b_new = solved[:, :-1].sum(axis=0) / solved[:, -1].sum()
@@ -89,7 +92,7 @@ def fit_msvr(
                 break
             length *= 0.5
         else:
-            break  # what is left to gain is below rounding
+            break  # what can still be gained is below rounding
         fall = value - value_trial
         B, b, value, u = B_trial, b_trial, value_trial, u_trial
         curve.append(value)
@@ -203,7 +206,7 @@ class LDSVR(BaseLDL):
         Z = special.logit(np.clip(D, self.floor, 1.0 - self.floor))
         settings: dict[str, Any] = {"alpha": self.alpha, "epsilon": self.epsilon}
         found = fit_msvr(K, Z, weight, max_iter=self.max_iter, tol=self.tol, **settings)
-        support = np.flatnonzero(found.B.any(axis=1))
+        support = np.flatnonzero(found.B.any(axis=1))  # exactly 0 inside the tube: rows there are in no system
         self.support_vectors_ = X[support]
         self.dual_coef_, self.intercept_ = found.B[support], found.b
         self.n_iter_, self.loss_curve_ = max(1, len(found.curve) - 1), found.curve

@@ -1,4 +1,4 @@
-"""Ridge regression with an intercept in a basis where every penalty and every left-out row has a negligible cost.
+"""Solvers of kernel ridge regression with an intercept, and their predictions of left-out rows.
 
 For weights w (S = diag(√w), u = √w / ‖√w‖) the kernel is centred on both sides by P = I − uuᵀ: A = P S K S P. The model
 y = b + Σ_j k(x, x_j) a_j with the penalty λ‖f‖² and the loss Σ_i w_i ‖y_i − b − f(x_i)‖² has, with A = VΛVᵀ and the
@@ -8,22 +8,39 @@ columns of V orthogonal to u,
 
 H contains uuᵀ, the part of the intercept: for equal weights h_i = 1/n + Σ_k V_ik² Λ_k / (Λ_k + λ). If the rows B are
 left out, the residuals of the model fitted without them are S_B⁻¹ M_BB⁻¹ λ z_B: exactly what a new fit with the same λ
-gives, its intercept included.
+has, its intercept included.
 
-The same formulae serve an incomplete basis (Nyström features): then M = I − uuᵀ − VVᵀ + λ V (Λ + λ)⁻¹ Vᵀ.
+There are four solvers:
 
-For one penalty alone, a Cholesky factorisation takes a third of the time of the eigenvectors. On a device the factor
-and its inverse take the memory of the matrix itself: library routines return a new matrix, which for 100,000 rows in
-double precision means 160 GB. Nearly all arithmetic is in matrix products of blocks, n³/3 multiplications for the
-factor and as many for its inverse.
+- eigenvectors (`decompose`), which serve every penalty;
+- a Cholesky factorisation (`ExactInverse`) for one penalty, in a third of the time. On a device (`DeviceInverse`) the
+  factor and its inverse take the memory of the matrix itself: library routines return a new matrix, which for 100,000
+  rows in double precision means 160 GB. Nearly all arithmetic is in matrix products of blocks, n³/3 multiplications for
+  the factor and as many for its inverse;
+- Nyström features (`nystroem`) where the kernel matrix does not fit into memory. Those of m landmark rows,
+  Φ = K_nm L⁻ᵀ with K_mm = LLᵀ, give K ≈ ΦΦᵀ. The singular vectors of PSΦ are an incomplete basis, for which the
+  formulae above hold with M = I − uuᵀ − VVᵀ + λ V (Λ + λ)⁻¹ Vᵀ: leave-one-out predictions are exact for that model;
+- conjugate gradients (`solve_iteratively`) on the full problem (A + λI) z = S Y for all columns of Y at once,
+  preconditioned with the basis of the Nyström features [1]_. Kernel values are computed block by block in each step and
+  never stored.
+
+References
+----------
+.. [1] Z. Frangella, J. A. Tropp and M. Udell, "Randomized Nyström preconditioning", SIAM Journal on Matrix Analysis and
+   Applications 44(2), 2023.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import linalg
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import row_norms
 
+from skldl.kernel._kernels import KernelFunction, kernel_times, kernel_values
+from skldl.kernel._kernels import row_blocks as kernel_blocks
 from skldl.utils.arrays import (
     as_type_of,
     at_least,
@@ -37,14 +54,20 @@ from skldl.utils.arrays import (
     to_numpy,
 )
 from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.warn import warn
 
 MAX_BLOCK = 2**24
-"""Group blocks of the matrix M are formed for at most about this many numbers at a time."""
+"""Group blocks of the matrix M are formed for at most about this many numbers at a time (128 MiB)."""
 BLOCK = 1024
 """Columns of a block in products on a device: enough for full speed, and few enough that what is computed above the
 diagonal, where all is zero, costs little."""
 SMALL_TRIANGLE = 256
-"""Triangles of at most so many rows are inverted by the library."""
+"""Triangles of at most so many rows are inverted by the library: then the recursion costs more than it saves. Chosen by
+hand."""
+N_PROBES = 64
+"""Number of columns of random signs; chosen by hand. Their sampling error falls with the root of it."""
+PROBE_TOL = 1e-3
+"""Relative residual to which they are solved, well below their sampling error."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +106,11 @@ class Spectrum:
         targets = self.weighting.centred_targets(Y)
         projected = self.vectors.T @ targets
         filters = self._filters(penalties)
+        # one product for all penalties and targets: the vectors, the largest array, are read once
         shape = (self.values.shape[0], len(penalties) * Y.shape[1])
         stacked = xp.reshape(filters[:, :, None] * projected[:, None, :], shape)
         residuals = xp.reshape(self.vectors @ stacked, (Y.shape[0], len(penalties), Y.shape[1]))
-        if not self.complete:
+        if not self.complete:  # what the basis does not span is residual whatever the penalty
             residuals += (targets - self.vectors @ projected)[:, None, :]
         if xp is np:
             return np.ascontiguousarray(residuals.transpose(1, 0, 2))
@@ -186,7 +210,7 @@ def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
     K *= root
     product = K @ u
     product -= 0.5 * (u @ product) * u
-    total = float(np.trace(K))
+    total = float(np.trace(K))  # of S K S, whose trace less uᵀSKSu is that of A
     # twice the trace of A, which is above its eigenvalues; the second term covers rounding, 1 a kernel of zeros
     c = max(2 * (total - 2 * float(u @ product)), 1e-6 * total) or 1.0
     product -= 0.5 * c * u
@@ -224,14 +248,16 @@ def decompose(K: FloatArray, weight: FloatArray | None) -> Spectrum:
     if is_device_array(A):
         values, vectors = namespace(A).linalg.eigh(A)
     else:
+        # "evd" is divide and conquer, made for all eigenvectors of a large matrix
         values, vectors = linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
-    values, vectors = values[:-1], vectors[:, :-1]  # without u
+    values, vectors = values[:-1], vectors[:, :-1]  # eigenvalues ascend: the last vector is u, with c
     check_positive(to_numpy(values), c)
     return Spectrum(weighting, at_least(values, 0.0), vectors, complete=True)
 
 
 def check_positive(values: FloatArray, size: float) -> None:
     """Reject a kernel whose matrix has negative eigenvalues beyond rounding, which is a small part of ``size``."""
+    # rounding moves eigenvalues by about n machine epsilons of the size: 1e-8 is far above that for any n that fits
     if values.size and values.min() < -1e-8 * size:
         raise ValueError(
             f"The kernel matrix has the eigenvalue {values.min():.3g} besides {values.max():.3g}, so the kernel is not "
@@ -257,7 +283,7 @@ class ExactInverse:
         self.penalty = penalty
         A, self._c = centre(K, self.weighting)
         A.flat[:: len(A) + 1] += penalty
-        # LAPACK works on columns: the transpose of a symmetric matrix in C order is the matrix, without a copy.
+        # LAPACK works on columns: the transpose of a symmetric matrix in C order is the matrix, without a copy
         factor, failed = linalg.lapack.dpotrf(A.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             raise ValueError(not_definite(penalty))
@@ -267,6 +293,7 @@ class ExactInverse:
     def residuals(self, Y: FloatArray) -> FloatArray:
         """Return the weighted residuals S(Y − Ŷ) = λ z."""
         targets = self.weighting.centred_targets(Y)
+        # only the lower triangle of the inverse was computed, and dsymv reads no other
         columns = [linalg.blas.dsymv(self.penalty, self._lower, y, lower=1) for y in targets.T]
         return np.column_stack(columns)
 
@@ -274,6 +301,7 @@ class ExactInverse:
         """Predict each row from a fit without it or without its group."""
         u, shrink = self.weighting.unit, 1 / (self._c + self.penalty)
         if codes is None:
+            # (A + c uuᵀ + λI)⁻¹ less uuᵀ/(c + λ) is V(Λ + λ)⁻¹Vᵀ: M does not contain c
             diagonal = self.penalty * (np.diagonal(self._lower) - u**2 * shrink)
             return left_out_rows(Y, residuals[None], diagonal[None], self.weighting)[0]
         left = np.empty_like(residuals)
@@ -428,7 +456,7 @@ def invert_in_place(L: Any, block: int = BLOCK) -> None:
 def _add_to_diagonal(A: Any, value: float) -> None:
     """Add a number to the diagonal in place, block by block."""
     xp, device = space(A)
-    for rows in row_blocks(A.shape[0], 1024, 2**20):
+    for rows in row_blocks(A.shape[0], 1024, 2**20):  # 1,024 rows: an identity matrix of all would not fit
         corner = A[rows, rows]
         corner += value * xp.eye(corner.shape[0], dtype=A.dtype, device=device)
 
@@ -449,3 +477,236 @@ def intercept(Y: FloatArray, dual: FloatArray, kernel_means: FloatArray, weighti
 def kernel_means(K: Any, weighting: Weighting) -> FloatArray:
     """Weighted mean of each column of the kernel matrix."""
     return weighting.share @ K
+
+
+@dataclass(frozen=True)
+class Nystroem:
+    """Nyström features as a spectrum, with the transformations that predict from the landmarks.
+
+    ``spectrum.vectors = (S Φ − u uᵀ S Φ) to_basis`` and ``K_nm to_features = Φ``.
+    """
+
+    spectrum: Spectrum
+    landmarks: IntArray
+    to_features: FloatArray
+    to_basis: FloatArray
+    feature_means: FloatArray
+    missing_diagonal: FloatArray
+
+    def dual(self, Y: FloatArray, penalty: float) -> tuple[FloatArray, FloatArray]:
+        """Coefficients of the kernel functions of the landmarks, and the intercept."""
+        weighting = self.spectrum.weighting
+        projected = self.spectrum.vectors.T @ weighting.centred_targets(Y)
+        values = self.spectrum.values[:, None]
+        coefficients = self.to_basis @ (values / (values + penalty) * projected)
+        return self.to_features @ coefficients, weighting.share @ Y - self.feature_means @ coefficients
+
+
+def nystroem(
+    kernel: str | KernelFunction,
+    X: Any,
+    length_scale: float,
+    weight: FloatArray | None,
+    landmarks: IntArray,
+) -> Nystroem:
+    """Make the Nyström features of some landmark rows.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        The kernel.
+    X : ndarray or CSR matrix of shape (n, n_features)
+        Scaled features.
+    length_scale : float
+        Length scale of the kernel.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    landmarks : ndarray of shape (m,)
+        Rows that serve as landmarks.
+    """
+    weighting = Weighting.of(weight, X)
+    points = X[landmarks]
+    values, vectors = linalg.eigh(kernel_values(kernel, points, points, length_scale), check_finite=False)
+    # smaller eigenvalues are rounding errors of the kernel of the landmarks; their inverse roots would magnify these
+    kept = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
+    to_features = vectors[:, kept] / np.sqrt(values[kept])
+    features = np.empty((X.shape[0], int(kept.sum())))
+    missing = np.empty(X.shape[0])
+    for block in kernel_blocks(X.shape[0], len(landmarks)):
+        features[block] = kernel_values(kernel, X[block], points, length_scale) @ to_features
+        missing[block] = _diagonal(kernel, X[block], length_scale) - (features[block] ** 2).sum(axis=1)
+    means = weighting.share @ features
+    features -= means
+    features *= weighting.root[:, None]
+    # eigenvectors of the small Gram matrix instead of singular vectors of the tall table, which need a copy of it
+    squares, rotation = linalg.eigh(features.T @ features, check_finite=False)
+    kept = squares > 1e-12 * max(squares[-1], np.finfo(float).tiny)  # directions in which the features do not vary
+    to_basis = rotation[:, kept] / np.sqrt(squares[kept])
+    for block in kernel_blocks(X.shape[0], len(means)):  # in place: a second table of this size may not fit
+        features[block, : to_basis.shape[1]] = features[block] @ to_basis
+    spectrum = Spectrum(weighting, squares[kept], features[:, : to_basis.shape[1]], complete=False)
+    return Nystroem(spectrum, landmarks, to_features, to_basis, means, np.maximum(missing, 0.0))
+
+
+def _diagonal(kernel: str | KernelFunction, X: Any, length_scale: float) -> FloatArray:
+    """k(x, x) for each row."""
+    if not callable(kernel):
+        return row_norms(X, squared=True) / length_scale if kernel == "linear" else np.ones(X.shape[0])
+    return np.array([kernel_values(kernel, X[[i]], X[[i]], length_scale)[0, 0] for i in range(X.shape[0])])
+
+
+@dataclass(frozen=True)
+class IterativeFit:
+    """Solution by conjugate gradients: coefficients, intercept, weighted residuals, and M r for random signs r."""
+
+    dual: FloatArray
+    intercept: FloatArray
+    residuals: FloatArray
+    probes: FloatArray
+    probed: FloatArray
+    n_iter: int
+
+
+def solve_iteratively(
+    kernel: str | KernelFunction,
+    X: Any,
+    length_scale: float,
+    sketch: Nystroem,
+    Y: FloatArray,
+    penalty: float,
+    *,
+    tol: float,
+    max_iter: int,
+    random_state: np.random.RandomState,
+) -> IterativeFit:
+    """Solve (A + λI) z = S Y by preconditioned conjugate gradients.
+
+    Random signs r are further columns of the right-hand side, at little cost: they estimate the diagonal of
+    M = λ(A + λI)⁻¹P, which the leave-one-out predictions need, by the mean of r ∘ M r.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        The kernel.
+    X : ndarray or CSR matrix of shape (n, n_features)
+        Scaled features.
+    length_scale : float
+        Length scale of the kernel.
+    sketch : Nystroem
+        Nyström features, for the preconditioner.
+    Y : ndarray of shape (n, n_targets)
+        Targets.
+    penalty : float
+        λ.
+    tol : float
+        Relative residual of the solution.
+    max_iter : int
+        Maximum number of steps.
+    random_state : RandomState
+        Draws the signs.
+    """
+    weighting = sketch.spectrum.weighting
+    root, u = weighting.root[:, None], weighting.unit[:, None]
+
+    def operator(z: FloatArray) -> FloatArray:
+        product = root * kernel_times(kernel, X, X, length_scale, root * z)
+        return product - u * (u.T @ product) + penalty * z
+
+    n_targets = Y.shape[1]
+    probes = random_state.choice([-1.0, 1.0], size=(len(Y), N_PROBES))
+    right = np.hstack([weighting.centred_targets(Y), probes - u * (u.T @ probes)])
+    goals = np.r_[np.full(n_targets, tol), np.full(N_PROBES, max(tol, PROBE_TOL))]  # more digits of probes are noise
+    z, n_iter = conjugate_gradients(operator, preconditioner(sketch.spectrum, penalty), right, goals, max_iter)
+    z -= u * (u.T @ z)  # orthogonal to u but for rounding, so that the coefficients sum to zero
+    dual = root * z[:, :n_targets]
+    fitted = kernel_times(kernel, X, X, length_scale, dual)
+    b = weighting.share @ (Y - fitted)
+    return IterativeFit(dual, b, root * (Y - fitted - b), probes, penalty * z[:, n_targets:], n_iter)
+
+
+def preconditioner(spectrum: Spectrum, penalty: float) -> Callable[[FloatArray], FloatArray]:
+    """Invert A + λI in the span of the basis; outside, with the smallest known eigenvalue in place of the others."""
+    values, vectors = spectrum.values, spectrum.vectors
+    smallest = float(values.min()) if values.size else 0.0
+    shrink = ((smallest + penalty) / (values + penalty) - 1)[:, None]
+
+    def apply(residuals: FloatArray) -> FloatArray:
+        return np.asarray(residuals + vectors @ (shrink * (vectors.T @ residuals)))
+
+    return apply
+
+
+def conjugate_gradients(
+    operator: Callable[[FloatArray], FloatArray],
+    precondition: Callable[[FloatArray], FloatArray],
+    targets: FloatArray,
+    tol: FloatArray,
+    max_iter: int,
+) -> tuple[FloatArray, int]:
+    """Solve for all columns at once; each has its own step lengths, and one product serves all.
+
+    It stops when every column's residual is at most its ``tol`` times its target, and warns if ``max_iter`` comes
+    first.
+    """
+    solution = np.zeros_like(targets)
+    residuals = targets.copy()
+    goal = tol * np.linalg.norm(targets, axis=0)
+    preconditioned = precondition(residuals)
+    direction = preconditioned.copy()
+    energy = (residuals * preconditioned).sum(axis=0)
+    for n_iter in range(max_iter + 1):
+        if (np.linalg.norm(residuals, axis=0) <= goal).all():
+            return solution, n_iter
+        if n_iter == max_iter:
+            break
+        product = operator(direction)
+        curvature = (direction * product).sum(axis=0)
+        # a column that is solved to the last digit has curvature 0, and stays where it is
+        step = np.divide(energy, curvature, out=np.zeros_like(energy), where=curvature > 0)
+        solution += step * direction
+        residuals -= step * product
+        preconditioned = precondition(residuals)
+        before, energy = energy, (residuals * preconditioned).sum(axis=0)
+        direction *= np.divide(energy, before, out=np.zeros_like(energy), where=before > 0)
+        direction += preconditioned
+    norms = np.maximum(np.linalg.norm(targets, axis=0), np.finfo(float).tiny)
+    worst = float((np.linalg.norm(residuals, axis=0) / norms).max())
+    warn(
+        f"KernelRidgeLDL stopped after {max_iter} steps of conjugate gradients with a relative residual of {worst:.1e} "
+        f"instead of {tol.min():.1e}. Raise max_iter or alpha, or set solver='nystroem'.",
+        ConvergenceWarning,
+    )
+    return solution, max_iter
+
+
+def left_out_iteratively(
+    Y: FloatArray, fit: IterativeFit, sketch: Nystroem, penalty: float, codes: IntArray | None
+) -> FloatArray:
+    """Predict left-out rows from the residuals of the fit and an estimate of M = I − H.
+
+    A first approximation F adds to the Nyström features what they miss of the kernel's diagonal, δ: A ≈ BBᵀ + diag(wδ),
+    whose inverse has a closed form. The random signs correct its diagonal: diag(F) + mean of r ∘ (M − F) r. The blocks
+    of groups are those of F, with rows and columns multiplied so that they have that diagonal.
+    """
+    weighting = sketch.spectrum.weighting
+    d = weighting.root**2 * sketch.missing_diagonal + penalty
+    B = sketch.spectrum.vectors * np.sqrt(sketch.spectrum.values)
+    scaled = B / d[:, None]
+    inner = B.T @ scaled
+    inner.flat[:: len(inner) + 1] += 1
+    half = linalg.solve_triangular(linalg.cholesky(inner, lower=True), scaled.T, lower=True).T
+    of_unit = weighting.unit / d - half @ (half.T @ weighting.unit)
+    half = np.column_stack([half, of_unit / np.sqrt(weighting.unit @ of_unit)])  # F = λ(diag(1/d) − half halfᵀ)
+    first = penalty * (1 / d - (half**2).sum(axis=1))
+    missing = fit.probed - penalty * (fit.probes / d[:, None] - half @ (half.T @ fit.probes))
+    # M has its diagonal in (0, 1]; sampling errors must not bring it near 0, by which residuals are divided (0.2 was
+    # chosen by hand)
+    diagonal = np.clip(first + (fit.probes * missing).mean(axis=1), 0.2 * first, 1.0)
+    if codes is None:
+        return np.asarray(Y - fit.residuals / (diagonal * weighting.root)[:, None])
+    factor = np.sqrt(diagonal / first)
+    left = np.empty_like(fit.residuals)
+    for rows in group_rows(codes):
+        block = penalty * (np.diag(1 / d[rows]) - half[rows] @ half[rows].T)
+        left[rows] = np.linalg.solve(factor[rows, None] * block * factor[rows], fit.residuals[rows])
+    return np.asarray(Y - left / weighting.root[:, None])
