@@ -191,8 +191,6 @@ class Plan:
         Products of all columns, their diagonal, or none.
     facts : bool
         Whether rare columns will be asked for.
-    total : float or None
-        Sum of the weights of rows in memory, if it is known better than up to rounding.
     n_threads : int
         Number of blocks of dense rows to work on at once; it changes no digit.
     """
@@ -200,7 +198,6 @@ class Plan:
     centred: bool
     products: str = "matrix"
     facts: bool = False
-    total: float | None = None
     n_threads: int = 1
 
 
@@ -220,9 +217,9 @@ def read_moments(rows: Rows, folds: Folds = ALL_TOGETHER, **plan: Any) -> list[M
     if needed.products == "matrix" and rows.n_features > MAX_MATRIX:
         needed = replace(needed, products="variances")
     moments = _split(rows.sum(_moments, folds, needed, None, merge=_merge))
-    largest = [part.largest for part in moments if part.n_rows]
+    largest = [part.largest for part in moments if part.n_rows and rows.n_features]
     known = [ends for ends in largest if ends is not None]
-    if known:  # of chunks only the whole tells whether all squares vanish
+    if known:  # whether all squares vanish is known of all chunks together only
         check_feature_size(float(np.max(known)))
     if needed.centred and moments[0].is_sparse:
         origin = _origin(moments)
@@ -314,9 +311,7 @@ def _of_rows(X: Any, D: Any, weight: Any, plan: Plan, origin: FloatArray | None)
         products = np.zeros((n_features, n_features)) if plan.products == "matrix" else zeros.copy()
         of_labels = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0
         return Moments(0, 0.0, zeros, zeros, products, *of_labels, unknown, unknown, zeros, zeros, *shared)
-    total = plan.total
-    if total is None:
-        total = float(X.shape[0]) if weight is None else float(namespace(weight).sum(weight))
+    total = float(X.shape[0]) if weight is None else float(namespace(weight).sum(weight))
     sums = row_sum(X, weight)
     rows = X if origin is None else sparse_minus(X, origin)
     mean = (as_type_of(sums / total, X) if is_device else sums / total) if about_mean else None

@@ -18,7 +18,6 @@ from skldl.chunks import Chunk, Rows
 from skldl.chunks._arrays import CheckedRows, in_memory
 from skldl.chunks._rows import Sums
 from skldl.exceptions import DataError, Message, Parameter, WordedError
-from skldl.maxent._blocks import row_products, row_sum
 from skldl.maxent._folds import take
 from skldl.maxent._moments import few_rows, read_moments
 from skldl.maxent._objective import CrossEntropy, Evaluation, Passes, Search
@@ -217,14 +216,13 @@ def make_problem(
             factorisation = factorise_moments(moments, factors, fit_intercept=settings.fit_intercept)
             return _with_missing(Problem(objective, factorisation, passes))
     rows = in_memory(rows)
-    scale_free = alpha == 0 and settings.whiten
-    factorisation, moments = factorise_row_space(
-        rows, factors, fit_intercept=settings.fit_intercept, scale_free=scale_free
+    chunk, scale_free = rows.chunk, alpha == 0 and settings.whiten
+    factorisation = factorise_row_space(
+        chunk.X, chunk.weight, factors, fit_intercept=settings.fit_intercept, scale_free=scale_free
     )
     if settings.whiten:  # else the weights of the features themselves are fitted, on the rows as they are
-        rows = CheckedRows(factorisation.design, rows.chunk.D, rows.chunk.weight)
-        X, D, weight = rows.chunk.X, np.nan_to_num(rows.chunk.D), rows.chunk.weight
-        moments = moments._replace(target=row_products(X, D, weight), sums=row_sum(X, weight))
+        rows = CheckedRows(factorisation.design, chunk.D, chunk.weight)
+    (moments,) = read_moments(rows, centred=settings.fit_intercept, products="none")
     objective = CrossEntropy.of(moments, None, fit_intercept=settings.fit_intercept)
     return _with_missing(
         Problem(objective, factorisation, Passes(rows, missing=settings.missing, n_threads=settings.n_threads))

@@ -220,13 +220,18 @@ def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bo
     scale_free : bool
         Whether columns may be scaled in the space of the rows, as they may without a penalty.
     """
-    rows = CheckedRows(X, np.zeros((X.shape[0], 0)), weight)
     if few_rows(X.shape[0], X.shape[1]):
-        return factorise_row_space(rows, None, fit_intercept=fit_intercept, scale_free=scale_free, total=1.0)[0]
-    (moments,) = read_moments(rows, centred=fit_intercept, total=1.0)
-    factorisation = factorise_moments(moments, None, fit_intercept=fit_intercept)
+        return factorise_row_space(X, weight, None, fit_intercept=fit_intercept, scale_free=scale_free)
+    factorisation = factorise_moments(
+        _moments_of_columns(X, weight, centred=fit_intercept), None, fit_intercept=fit_intercept
+    )
     factorisation.design = X
     return factorisation
+
+
+def _moments_of_columns(X: Any, weight: Any, **plan: Any) -> Moments:
+    """Moments of rows in memory, without those of labels."""
+    return read_moments(CheckedRows(X, np.zeros((X.shape[0], 0)), weight), **plan)[0]
 
 
 def factorise_moments(moments: Moments, factors: FloatArray | None, *, fit_intercept: bool) -> Factorisation:
@@ -242,44 +247,43 @@ def factorise_moments(moments: Moments, factors: FloatArray | None, *, fit_inter
 
 
 def factorise_row_space(
-    rows: CheckedRows,
-    factors: FloatArray | None,
-    *,
-    fit_intercept: bool,
-    scale_free: bool,
-    total: float | None = None,
-) -> tuple[Factorisation, Moments]:
-    """Factorise few rows of many features in the space of the rows; the moments have the variances alone."""
-    X, weight = rows.chunk.X, rows.chunk.weights()
+    X: Any, weight: FloatArray | None, factors: FloatArray | None, *, fit_intercept: bool, scale_free: bool
+) -> Factorisation:
+    """Factorise few rows of many features in the space of the rows, with columns multiplied by ``factors``."""
+    n_features = X.shape[1]
     needs_variances = scale_free or (sparse.issparse(X) and fit_intercept)
     products = "variances" if needs_variances else "none"
-    (moments,) = read_moments(rows, centred=fit_intercept, products=products, total=total)
-    scale = np.ones(X.shape[1]) if factors is None else factors
+    moments = _moments_of_columns(X, weight, centred=fit_intercept, products=products)
+    scale = np.ones(n_features) if factors is None else factors
     if needs_variances:
         length = np.sqrt(moments.second(centred=fit_intercept))
         scale = np.where(length == 0, 0.0, scale)  # a constant column would leave its rounding error in the products
         if scale_free:
             scale = np.divide(scale > 0, length, out=np.zeros_like(length), where=length > 0)
-    mean = moments.mean if fit_intercept else np.zeros(X.shape[1])
+    mean = moments.mean if fit_intercept else np.zeros(n_features)
     about = moments.measured / moments.total if fit_intercept else mean
-    root = np.sqrt(weight / moments.total)
+    root = np.sqrt(np.full(X.shape[0], 1.0 / moments.total) if weight is None else weight / moments.total)
     if sparse.issparse(X):
         X = sparse_minus(X, moments.origin) if moments.origin.any() else X
         A = X.multiply(root[:, None]).tocsr().astype(np.float64).multiply(scale).tocsr()
         across = A @ (about * scale)
-        products = (A @ A.T).toarray()
-        products -= np.multiply.outer(across, root) + np.multiply.outer(root, across)
-        products += float((about * scale) @ (about * scale)) * np.multiply.outer(root, root)
+        squares = (A @ A.T).toarray()
+        squares -= np.multiply.outer(across, root) + np.multiply.outer(root, across)
+        squares += float((about * scale) @ (about * scale)) * np.multiply.outer(root, root)
     else:
-        A = (X - mean) * scale
+        A = X - mean
+        A *= scale
         A *= root[:, None]
-        products = A @ A.T
-    eigenvalues, left = linalg.eigh(products, driver="evd", overwrite_a=True, check_finite=False)
-    kept = eigenvalues > RANK_CUT * max(eigenvalues[-1], np.finfo(np.float64).tiny)
-    space = RowSpace(X, root, mean, about, scale, left[:, kept], eigenvalues[kept])
-    design = np.ascontiguousarray(space.left * np.sqrt(space.eigenvalues) / root[:, None])
+        squares = A @ A.T
+    del A  # so that the decomposition reuses its memory: fresh pages cost as much as the arithmetic
+    # the transpose is the same matrix in LAPACK's order, so that it can be written over
+    eigenvalues, left = linalg.eigh(squares.T, driver="evd", overwrite_a=True, check_finite=False)
+    first = np.searchsorted(eigenvalues, RANK_CUT * max(eigenvalues[-1], np.finfo(np.float64).tiny), side="right")
+    space = RowSpace(X, root, mean, about, scale, left[:, first:], eigenvalues[first:])
+    design = np.multiply(space.left, np.sqrt(space.eigenvalues), order="C")
+    design /= root[:, None]
     centre = np.zeros(design.shape[1]) if fit_intercept else None
-    return Factorisation(design, centre, eigenvalues=space.eigenvalues, rows=space), moments
+    return Factorisation(design, centre, eigenvalues=space.eigenvalues, rows=space)
 
 
 def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
