@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skldl.metrics import MEASURES
-from skldl.names import find_candidate
+from skldl.names import algorithm_titles, find_candidate
 from skldl.testing import make_distributions
 
 X, D = make_distributions(24, n_labels=3)
@@ -23,9 +23,7 @@ QUICK = ("SA-BFGS", "AA-kNN")
 
 
 def algorithms():
-    from skldl._algorithms import ALGORITHMS
-
-    return [algorithm.title for algorithm in ALGORITHMS if algorithm.title]
+    return algorithm_titles()
 
 
 def changed(table, row, column, value):

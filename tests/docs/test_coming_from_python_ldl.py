@@ -8,7 +8,7 @@ import pytest
 
 import skldl
 from skldl import enhancement
-from skldl.losses._rows import COMBINATIONS, LOSSES
+from skldl.losses import COMBINATIONS, LOSSES
 from skldl.metrics import MEASURES
 
 PAGE = Path(__file__).parents[2] / "docs" / "coming-from-python-ldl.md"

@@ -8,8 +8,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from skldl.exceptions import StudyError
 from skldl.experiments import PROTOCOLS
-from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of
-from skldl.selection._protocols import rounds_of, shares_choice
+from skldl.selection import assign_folds, derive_seed, hold_out, pairs_of, rounds_of, shares_choice
 
 
 @given(st.integers(2, 12), st.integers(0, 60), st.none() | st.integers(0, 5))

@@ -13,7 +13,8 @@ from skldl.experiments import Candidate, Study, run_study
 from skldl.experiments.grids import grid_end_notes, natural_limit_notes
 from skldl.experiments.study_file import dump_study, parse_study
 from skldl.experiments.tables import settings_table
-from skldl.report._figures import sensitivity_figures
+from skldl.plots import SensitivityDisplay
+from skldl.report import render_report
 
 FILE = """
 datasets = ["Artificial", "Lexicon"]
@@ -121,9 +122,11 @@ def test_a_list_of_one_number_can_be_the_end_of_a_grid(study, monkeypatch, chose
 
 
 def test_the_figure_of_sensitivity_shows_all_values(study, monkeypatch):
-    drawn = []
-    monkeypatch.setattr("skldl.report._figures.draw", lambda *reported: drawn.append(reported[3]))
-    list(sensitivity_figures(run_study(study)))
+    drawn, plot = [], SensitivityDisplay.plot
+    monkeypatch.setattr(
+        SensitivityDisplay, "plot", lambda display, *axes: drawn.append(display) or plot(display, *axes)
+    )
+    assert "figure-sensitivity" in render_report(run_study(study, keep_predictions="none"))
     assert drawn[0].values == [1, 2, 3, 8, 20]
     assert np.isnan(drawn[0].curves["small"][2:]).all()
     assert np.isnan(drawn[0].curves["Big_one"][:2]).all()

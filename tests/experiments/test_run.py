@@ -16,8 +16,7 @@ from skldl.exceptions import DatasetNotFoundError, LengthMismatchError, StudyErr
 from skldl.experiments import Candidate, Study, plan_study, run_study
 from skldl.experiments.tasks import kept_rows
 from skldl.metrics import clark, kullback_leibler
-from skldl.selection._folds import derive_seed
-from skldl.selection._protocols import rounds_of
+from skldl.selection import derive_seed, rounds_of
 
 TIMES = ("seconds", "selection_seconds", "fit_seconds", "predict_seconds", "peak_memory_mib")
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from skldl.cli._study_output import skill_chart
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.outputs import output_texts, write_outputs
@@ -18,10 +17,7 @@ from skldl.experiments.tables import (
     skill_table,
 )
 from skldl.report import render_report
-from skldl.report._figures import correction_figures
-from skldl.report._summary import headline, skill_figure, skills_with_intervals
 from skldl.uncertainty import noise_floor
-from skldl.uncertainty._intervals import coverage_of_folds
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +26,11 @@ def data():
     X = rng.normal(size=(240, 3))
     counts = rng.multinomial(15, softmax(X @ rng.normal(size=(3, 3)), axis=1))
     return Dataset("votes", X, counts / 15, counts=counts)
+
+
+def figures_of(page):
+    """The figures of a report: from the name of each to its HTML."""
+    return dict(re.findall(r'<figure id="figure-([^"]*)"(.*?)</figure>', page, flags=re.DOTALL))
 
 
 def study(datasets, keep="all"):
@@ -68,7 +69,7 @@ def test_a_study_without_votes_has_no_such_columns(results, data):
     plain = study([Dataset("plain", data.X, data.D)], keep="none")
     assert measure_table(plain, "kullback_leibler").head[-1] == "Skill"
     assert interval_table(plain) is None
-    assert not any("noise floor" in line for line in headline(plain, None, []))
+    assert "noise floor" not in render_report(plain)
 
 
 def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
@@ -84,8 +85,6 @@ def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
         assert table.values["votes"]["linear"] < ceiling + 0.02
         assert not table.rows[0][1][-1].best
         assert table.rows[1][1][-1].text == "–"  # no votes are known there
-    (figure,) = skill_figure(results, skills_with_intervals(results, results.study["criterion"]))
-    assert "noise ceiling" in figure.svg
 
 
 def test_the_ceiling_of_a_baseline_without_loss_follows_the_definition_of_skill():
@@ -97,8 +96,7 @@ def test_the_ceiling_of_a_baseline_without_loss_follows_the_definition_of_skill(
         assert noise_ceilings(results, measure) == {"same": -np.inf}
         lines = skill_table(results, measure).rows[0][1]
         assert [cell.text for cell in lines] == ["0.0%", "0.0%", "0.0%", "−∞"]
-    assert skill_chart(results)
-    assert "<svg" in next(skill_figure(results, skills_with_intervals(results, "kullback_leibler"))).svg
+    assert "<svg" in figures_of(render_report(results))["skill"]
     widths = [row[1][1].text for row in interval_table(results).rows]
     assert widths == ["0.000"] * 3
 
@@ -107,7 +105,7 @@ def test_the_report_says_if_nothing_can_be_explained():
     counts = np.random.default_rng(3).multinomial(4, [0.2, 0.3, 0.5], size=60)
     results = study([Dataset("same", np.zeros((60, 1)), counts / 4, counts=counts)], keep="none")
     results.info["same"]["noise_ceiling"]["kullback_leibler"] = 10.0
-    assert any("± " in line and "of the loss above it, there is none" in line for line in headline(results, None, []))
+    assert re.search(r"± [^<]*of the loss above it, there is none", render_report(results))
 
 
 def test_coverage_and_width_are_columns(results):
@@ -121,6 +119,31 @@ def test_coverage_and_width_are_columns(results):
     found, folds = predictions_with_folds(results, "votes")
     assert sorted(set(folds)) == [0, 1, 2, 3]
     np.testing.assert_allclose(found["predicted"]["linear"].sum(axis=1), 1.0, atol=1e-12)
+
+
+def coverage_and_width(D, P, folds, level, groups):
+    """Coverage and width from the definition; without groups, each row is a group of its own.
+
+    Each of G groups of the other folds has the mass 1 / (G + 1), divided among its rows; the quantile is the smallest
+    score below which the mass is ``level``. On its own fold every group counts the same.
+    """
+    inside, width = np.zeros(len(D)), np.zeros(len(D))
+    for fold in set(folds):
+        own, others = folds == fold, folds != fold
+        scale = D[others].std(axis=0)
+        scores = (np.abs(D - P) / scale).max(axis=1)
+        sizes = {group: np.sum(groups[others] == group) for group in set(groups[others])}
+        reached, quantile = 0.0, np.inf
+        for row in sorted(np.flatnonzero(others), key=scores.__getitem__):
+            reached += 1 / (len(sizes) + 1) / sizes[groups[row]]
+            if reached >= level - 1e-12:
+                quantile = scores[row]
+                break
+        inside[own] = scores[own] <= quantile + 1e-9
+        lower, upper = (np.clip(P[own] + sign * quantile * scale, 0, 1) for sign in (-1, 1))
+        width[own] = (upper - lower).mean(axis=1)
+    mass = np.array([1 / np.sum(groups == group) for group in groups]) / len(set(groups))
+    return mass @ inside, mass @ width
 
 
 def test_intervals_of_rows_in_groups_are_for_a_new_group(tmp_path):
@@ -140,14 +163,18 @@ def test_intervals_of_rows_in_groups_are_for_a_new_group(tmp_path):
     assert all(len(set(groups[found["groups"] == code])) == 1 for code in range(40))
     assert "person 1" not in (tmp_path / "False" / "records.jsonl").read_text()
     table = interval_table(outcomes[False])
-    expected = coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9, names)
-    assert (table.values["Mean"]["coverage"], table.values["Mean"]["width"]) == expected
-    assert expected != coverage_of_folds(found["truth"], found["predicted"]["Mean"], folds, 0.9)
+    line = table.values["Mean"]
+    expected = coverage_and_width(found["truth"], found["predicted"]["Mean"], folds, 0.9, names)
+    assert (line["coverage"], line["width"]) == pytest.approx(expected, rel=1e-12)
+    found, folds = predictions_with_folds(outcomes[True], "d")
+    line = interval_table(outcomes[True]).values["Mean"]
+    expected = coverage_and_width(found["truth"], found["predicted"]["Mean"], folds, 0.9, np.arange(len(D)))
+    assert (line["coverage"], line["width"]) == pytest.approx(expected, rel=1e-12)
     assert any("new group" in note for note in table.notes)
     assert not any("made of votes" in note or "width of 1" in note for note in table.notes)
     assert any("A width of 1" in note for note in interval_table(outcomes[False], 0.99).notes)  # of 30 groups
     assert not any("new group" in note for note in interval_table(outcomes[True]).notes)
-    assert predictions_with_folds(outcomes[True], "d")[0]["groups"] is None
+    assert found["groups"] is None
 
 
 def test_a_fixed_test_set_is_dealt_out(data):
@@ -164,25 +191,26 @@ def test_files_and_page_hold_them(results, tmp_path):
     assert "`tables/intervals.*`" in (tmp_path / "README.md").read_text()
     plain = study([Dataset("plain", np.zeros((20, 1)), np.full((20, 2), 0.5))], "none")
     assert "intervals" not in output_texts(plain)["README.md"]
-    page = render_report(results)
-    assert "Intervals of level 90%" in page
-    assert re.search(r"noise floor of Kullback-Leibler is 0\.0\d+ ± 0\.0\d+; of .* explains 9\d\.\d%", page)
-    assert "before and after calibration" in page
 
 
 def test_the_chosen_model_is_shown_before_and_after_calibration(results, monkeypatch):
-    figures = list(correction_figures(results))
-    assert [figure.name for figure in figures] == ["correction-0", "spread-0"]  # the second dataset has too few rows
-    assert "linear" in figures[0].title
+    page = render_report(results)
+    figures = figures_of(page)
+    assert "noise ceiling" in figures["skill"]
+    assert [name for name in figures if "correction" in name] == ["correction-0"]  # the second dataset has few rows
+    assert "linear before and after calibration" in page
+    assert "none lowers the divergence" in page  # the model is the true one: there is one curve only
+    assert all(">after" not in figure and ">before" not in figure for figure in figures.values())
+    assert ">unchanged (error" in figures["spread-0"]
+    assert "Intervals of level 90%" in page
+    assert re.search(r"noise floor of Kullback-Leibler is 0\.0\d+ ± 0\.0\d+; of .* explains 9\d\.\d%", page)
     monkeypatch.setattr(StudyResults, "losses", lambda *_: np.array([[2.0, 1, 3], [2, 1, 3]]))
-    assert "none lowers the divergence" in figures[0].caption  # the model is the true one: there is one curve only
-    assert all(">after" not in figure.svg and ">before" not in figure.svg for figure in figures)
-    assert ">unchanged (error" in figures[1].svg
-    changed, spread = correction_figures(results)
-    for figure in (changed, spread):
-        assert figure.svg.count(">before") == figure.svg.count(">after") == 1
-    assert "sharp" in changed.title
-    assert "takes the Kullback-Leibler divergence from" in changed.caption  # two neighbours are too sharp
+    page = render_report(results)
+    for name in ("correction-0", "spread-0"):
+        figure = figures_of(page)[name]
+        assert figure.count(">before") == figure.count(">after") == 2  # for wide and narrow screens
+    assert "sharp before and after calibration" in page
+    assert "takes the Kullback-Leibler divergence from" in page  # two neighbours are too sharp
 
 
 @pytest.mark.parametrize(("floor", "explained"), [(0.3, ">100%"), (0.1, "75.0%"), (0.5, "–")])
