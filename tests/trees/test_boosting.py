@@ -1,4 +1,4 @@
-"""GradientBoostingLDL: derivatives, one round in closed form, LightGBM's trees read back, folds, files."""
+"""GradientBoostingLDL: rounds by hand, LightGBM's trees read back, folds, files."""
 
 import importlib.util
 
@@ -11,13 +11,22 @@ import skldl
 from skldl.exceptions import NonFiniteError
 from skldl.metrics import kullback_leibler
 from skldl.testing import CHECKS, check_estimator, make_distributions
-from skldl.trees import GradientBoostingLDL, _boosting
-from skldl.trees._boosting import BoostingSettings, VectorLeafFold, derivatives, divergences, newton_steps
+from skldl.trees import GradientBoostingLDL
 
 X, D = make_distributions(150, 5, 4)
 X_NEW = make_distributions(40, 5, 4, random_state=1)[0]
 COPIES = "two copies of a row are drawn, and fall into folds, independently"
-NO_RANDOMNESS = BoostingSettings(0.3, 4, 5, 1.0, 1.0, 0.5, False)
+WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, len(D))
+NO_RANDOMNESS = {
+    "learning_rate": 0.3,
+    "max_leaf_nodes": 4,
+    "min_samples_leaf": 5,
+    "max_features": 1.0,
+    "subsample": 1.0,
+    "l2_regularization": 0.5,
+    "random_splits": False,
+    "random_state": 0,
+}
 needs_lightgbm = pytest.mark.skipif(importlib.util.find_spec("lightgbm") is None, reason="LightGBM is not installed")
 ENGINES = ["sklearn", pytest.param("lightgbm", marks=needs_lightgbm)]
 
@@ -25,14 +34,6 @@ ENGINES = ["sklearn", pytest.param("lightgbm", marks=needs_lightgbm)]
 @pytest.fixture(params=ENGINES)
 def engine(request):
     return request.param
-
-
-def fold_class(engine):
-    if engine == "sklearn":
-        return VectorLeafFold
-    from skldl.trees._boosting import LightGBMFold
-
-    return LightGBMFold
 
 
 def test_passes_the_common_checks(engine):
@@ -52,125 +53,74 @@ def test_passes_our_checks_with_default_folds(engine, check):
     CHECKS[check](GradientBoostingLDL(40, engine=engine))
 
 
-def test_derivatives_by_finite_differences():
-    rng = np.random.default_rng(0)
-    scores, weight = rng.normal(size=D.shape), rng.uniform(0.5, 2.0, len(D))
-    gradient, hessian = derivatives(D, scores, weight)
-    for j in range(4):
-        step = np.zeros(4)
-        step[j] = 1e-4
-        up, middle, down = (weight * divergences(D, scores + sign * step) for sign in (1, 0, -1))
-        np.testing.assert_allclose(gradient[:, j], (up - down) / 2e-4, atol=1e-7)
-        np.testing.assert_allclose(hessian[:, j], 4 / 3 * (up - 2 * middle + down) / 1e-8, atol=1e-5)
+def raw_predictions(model, rows):
+    """The distributions that each model of the ensemble predicts, with the labels as they were given."""
+    rows, order = np.asarray(rows, dtype=np.float32), np.argsort(model.label_order_)
+    turns = 1 if model.engine_ == "sklearn" else D.shape[1]
+    return [
+        softmax(base + trees.total(rows, turns), axis=1)[:, order]
+        for base, trees in zip(model.bases_, model.trees_, strict=True)
+    ]
 
 
-def test_the_scaled_diagonal_is_the_hessian_where_the_prediction_is_uniform():
-    p = np.full(4, 0.25)
-    step = np.array([0.5, -0.2, -0.4, 0.1])
-    hessian = derivatives(p[None], np.zeros((1, 4)), np.ones(1))[1][0]
-    np.testing.assert_allclose(hessian * step, (np.diag(p) - np.outer(p, p)) @ step, atol=1e-15)
+def group_held_out(model, groups, weight):
+    """For each model of the ensemble the group that it did not see, found by the mean that it starts from."""
+    means = np.array([np.average(D[groups != g], axis=0, weights=weight[groups != g]) for g in np.unique(groups)])
+    starts = softmax(model.bases_, axis=1)[:, np.argsort(model.label_order_)]
+    return [int(np.argmin(np.abs(means - start).max(axis=1))) for start in starts]
 
 
-def test_divergences_are_those_of_the_measures():
-    scores = np.random.default_rng(0).normal(size=D.shape)
-    assert divergences(D, scores).mean() == pytest.approx(kullback_leibler(D, softmax(scores, axis=1)), abs=1e-12)
-    assert np.isfinite(divergences(np.eye(4), scores[:4])).all()
-
-
-def test_newton_steps_by_hand():
-    leaf = np.array([1, 1, 2, 1, 2])
-    gradient, hessian = np.arange(10.0).reshape(5, 2), np.arange(10.0, 20.0).reshape(5, 2)
-    steps = newton_steps(leaf, 4, gradient, hessian, 0.5)
-    for node in (1, 2):
-        rows = leaf == node
-        np.testing.assert_allclose(steps[node], -gradient[rows].sum(axis=0) / (0.5 + hessian[rows].sum(axis=0)))
-    np.testing.assert_array_equal(steps[[0, 3]], 0.0)
-
-
-def test_one_round_of_vector_leaves_in_closed_form():
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(D))
-    train, test = np.arange(120), np.arange(120, 150)
-    fold = VectorLeafFold(X.astype(np.float32), D, weight, train, test, NO_RANDOMNESS, 0)
-    (held_out,) = fold.advance(1)
-    mean = np.average(D[train], axis=0, weights=weight[train])
-    h = 4 / 3 * mean * (1 - mean)
-    tree = DecisionTreeRegressor(max_leaf_nodes=4, min_samples_leaf=5, random_state=0)
-    tree.fit(X[train], (D[train] - mean) / np.sqrt(h), sample_weight=weight[train])
-    scores = np.tile(np.log(mean), (30, 1))
-    for i, leaf in enumerate(tree.apply(X[test])):
-        w = np.where(tree.apply(X[train]) == leaf, weight[train], 0.0)
-        scores[i] += 0.3 * (w @ (D[train] - mean)) / (0.5 + w.sum() * h)
-    P = softmax(scores, axis=1)
-    expected = weight[test] @ (D[test] * np.log(D[test] / P)).sum(axis=1)
-    assert held_out == pytest.approx(expected, abs=1e-9)
+def test_rounds_of_vector_leaves_by_hand():
+    """Gradients and Hessians from the softmax, one regression tree for all labels, leaves by Newton's step."""
+    groups, n_rounds = np.arange(150) % 2, 4
+    model = GradientBoostingLDL(n_rounds, n_folds=2, engine="sklearn", **NO_RANDOMNESS)
+    model.fit(X, D, WEIGHT, groups=groups)
+    w, expected = WEIGHT / WEIGHT.mean(), np.zeros(n_rounds + 1)
+    for g in (0, 1):
+        train, test = np.flatnonzero(groups != g), np.flatnonzero(groups == g)
+        scores = np.tile(np.log(np.average(D[train], axis=0, weights=w[train])), (150, 1))
+        for number in range(n_rounds + 1):
+            P = softmax(scores, axis=1)
+            expected[number] += w[test] @ (D[test] * np.log(D[test] / P[test])).sum(axis=1)
+            gradient, hessian = P - D, 4 / 3 * P * (1 - P)
+            mean_hessian = np.average(hessian[train], axis=0, weights=w[train])
+            tree = DecisionTreeRegressor(max_leaf_nodes=4, min_samples_leaf=5, random_state=0)
+            tree.fit(X[train], -gradient[train] / np.sqrt(mean_hessian), sample_weight=w[train])
+            leaf = tree.apply(X)
+            for number_of_leaf in np.unique(leaf[train]):
+                inside = np.where((leaf == number_of_leaf) & (groups != g), w, 0.0)
+                scores[leaf == number_of_leaf] -= 0.3 * (inside @ gradient) / (0.5 + inside @ hessian)
+    np.testing.assert_allclose(model.oof_curve_, expected / w.sum(), atol=1e-8)
 
 
 @needs_lightgbm
 def test_one_round_of_lightgbm_has_newton_leaves():
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(D))
-    train = np.arange(120)
-    rows = X.astype(np.float32)
-    fold = fold_class("lightgbm")(rows, D, weight, train, np.arange(120, 150), NO_RANDOMNESS, 0)
-    fold.advance(1)
-    trees = fold.trees(1)
-    mean = np.average(D[train], axis=0, weights=weight[train])
-    h = 4 / 3 * mean * (1 - mean)
-    for j, leaf in enumerate(trees.leaves(rows[train])):
-        assert 2 <= len(set(leaf)) <= 4
-        for number in set(leaf):
-            inside = leaf == number
-            step = weight[train][inside] @ (D[train][inside, j] - mean[j]) / (0.5 + weight[train][inside].sum() * h[j])
-            assert trees.values[number, 0] == pytest.approx(0.3 * step, rel=1e-4)
-
-
-@needs_lightgbm
-@pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("random_splits", [True, False])
-def test_trees_read_back_predict_what_lightgbm_predicts(missing, random_splits):
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(150, 5)).astype(np.float32)
-    rows[rng.uniform(size=rows.shape) < missing] = np.nan
-    rows[:, 4] = 1.0  # a feature that no tree can use
-    settings = BoostingSettings(0.1, 8, 3, 0.5, 0.7, 1.0, random_splits)
-    fold = fold_class("lightgbm")(rows, D, np.ones(150), np.arange(120), np.arange(120, 150), settings, 0)
-    fold.advance(12)
-    new = rng.normal(size=(60, 5)).astype(np.float32)
-    new[rng.uniform(size=new.shape) < 0.2] = np.nan  # also in features whose training rows had no missing value
-    for n_rounds in (1, 12, 50):
-        expected = fold.booster.predict(new, num_iteration=n_rounds, raw_score=True)
-        np.testing.assert_allclose(
-            _boosting._scores(np.zeros(4), fold.trees(n_rounds), new), expected, atol=1e-12, rtol=0
-        )
-
-
-@needs_lightgbm
-def test_categorical_splits_are_refused():
-    from skldl.trees._boosting import read_trees
-
-    text = (
-        "tree\n\nTree=0\nnum_leaves=2\nsplit_feature=0\nthreshold=0\ndecision_type=1\n"
-        "left_child=-1\nright_child=-2\nleaf_value=1 2\n\n"
-    )
-    with pytest.raises(ValueError, match="categorical"):
-        read_trees(text, 1)
+    groups = np.arange(150) % 2
+    model = GradientBoostingLDL(1, n_folds=2, engine="lightgbm", **NO_RANDOMNESS).fit(X, D, WEIGHT, groups=groups)
+    assert model.n_iter_ == 1
+    w, rows = WEIGHT / WEIGHT.mean(), X.astype(np.float32)
+    for trees, unseen in zip(model.trees_, group_held_out(model, groups, w), strict=True):
+        train = groups != unseen
+        mean = np.average(D[train], axis=0, weights=w[train])
+        h = 4 / 3 * mean * (1 - mean)
+        for j, leaf in zip(model.label_order_, trees.leaves(rows[train]), strict=True):
+            assert 2 <= len(set(leaf)) <= 4
+            for number in set(leaf):
+                inside = np.where(leaf == number, w[train], 0.0)
+                step = inside @ (D[train][:, j] - mean[j]) / (0.5 + inside.sum() * h[j])
+                assert trees.values[number, 0] == pytest.approx(0.3 * step, rel=1e-4)
 
 
 def test_no_round_is_the_mean(engine):
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(D))
-    model = GradientBoostingLDL(0, engine=engine, n_folds=3, random_state=0).fit(X, D, sample_weight=weight)
+    groups = np.arange(150) % 3
+    model = GradientBoostingLDL(0, engine=engine, n_folds=3).fit(X, D, WEIGHT, groups=groups)
     assert model.n_iter_ == 0
     assert model.feature_importances_.tolist() == [0.0] * 5
     # each of three models predicts the mean of its training rows, and each row is in two of them
-    np.testing.assert_allclose(model.predict(X[:1])[0], np.average(D, axis=0, weights=weight), atol=5e-3)
-    for base, fold in zip(model.bases_, _folds(model, len(D)), strict=True):
-        rest = np.setdiff1d(np.arange(len(D)), fold)
-        expected = np.average(D[rest], axis=0, weights=weight[rest])
-        np.testing.assert_allclose(softmax(base)[np.argsort(model.label_order_)], expected, atol=1e-9)
-        np.testing.assert_allclose(model.oof_predictions_[fold], np.tile(expected, (len(fold), 1)), atol=1e-9)
-
-
-def _folds(model, n_samples):
-    return model._held_out_rows(n_samples, None, np.random.RandomState(0))
+    np.testing.assert_allclose(model.predict(X[:1])[0], np.average(D, axis=0, weights=WEIGHT), atol=5e-3)
+    for g in range(3):
+        expected = np.average(D[groups != g], axis=0, weights=WEIGHT[groups != g])
+        np.testing.assert_allclose(model.oof_predictions_[groups == g], np.tile(expected, (50, 1)), atol=1e-9)
 
 
 def test_noise_alone_stops_at_the_mean(engine):
@@ -178,39 +128,51 @@ def test_noise_alone_stops_at_the_mean(engine):
     model = GradientBoostingLDL(engine=engine, random_state=0)
     model.fit(rng.normal(size=(200, 3)), rng.dirichlet(5 * np.ones(3), 200))
     assert -model.oof_score_ > 0.98 * model.oof_curve_[0]
-    assert len(model.oof_curve_) <= 1 + model.n_iter_ + model.patience + _boosting.ROUNDS_AT_ONCE
+    assert len(model.oof_curve_) <= 1 + model.n_iter_ + model.patience + 10  # rounds are added ten at a time
 
 
-def test_the_curve_is_that_of_the_out_of_fold_predictions(engine):
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(D))
-    model = GradientBoostingLDL(60, engine=engine, random_state=0).fit(X, D, sample_weight=weight)
+@pytest.mark.parametrize("random_splits", [True, False])
+@pytest.mark.parametrize("with_missing", [False, True])
+def test_the_curve_is_that_of_the_out_of_fold_predictions(engine, random_splits, with_missing):
+    """LightGBM computes the curve itself; the predictions come from its trees, read back."""
+    features, groups = X.copy(), np.arange(150) % 3
+    if with_missing:
+        features[::5, 0] = np.nan
+        features[(groups == 1) & (np.arange(150) % 2 > 0), 1] = (
+            np.nan
+        )  # not in the rows that the model without them saw
+    features = np.column_stack([features, np.ones(150)])  # a feature that no tree can use
+    model = GradientBoostingLDL(60, n_folds=3, engine=engine, random_splits=random_splits, random_state=0)
+    model.fit(features, D, WEIGHT, groups=groups)
     assert model.n_iter_ == model.oof_curve_.argmin() > 5
     assert model.oof_curve_[model.n_iter_] == pytest.approx(-model.oof_score_, abs=1e-9)
-    assert -model.oof_score_ == pytest.approx(
-        kullback_leibler(D, model.oof_predictions_, sample_weight=weight), abs=1e-12
-    )
-    assert model.oof_score_ > -0.7 * model.oof_curve_[0]
+    divergence = kullback_leibler(D, model.oof_predictions_, sample_weight=WEIGHT)
+    assert -model.oof_score_ == pytest.approx(divergence, abs=1e-12)
+    assert model.oof_score_ > -0.75 * model.oof_curve_[0]
     assert len(model.oof_curve_) <= 61
 
 
+def test_zeros_in_the_distributions_have_a_finite_divergence(engine):
+    model = GradientBoostingLDL(5, n_folds=2, engine=engine, random_state=0).fit(X, np.eye(4)[D.argmax(axis=1)])
+    assert np.isfinite(model.oof_curve_).all()
+
+
 def test_out_of_fold_predictions_come_from_the_model_that_did_not_see_the_row(engine):
-    model = GradientBoostingLDL(20, n_folds=3, engine=engine, random_state=0).fit(X, D)
-    total = np.zeros(D.shape)
-    for k, fold in enumerate(_folds(model, len(D))):
-        alone = softmax(_boosting._scores(model.bases_[k], model.trees_[k], X.astype(np.float32)), axis=1)
-        alone = alone[:, np.argsort(model.label_order_)]
-        np.testing.assert_allclose(model.oof_predictions_[fold], alone[fold], atol=1e-12)
-        total += alone / 3
-    np.testing.assert_allclose(model.predict(X), total, atol=1e-12)
+    groups = np.arange(150) % 3
+    model = GradientBoostingLDL(20, n_folds=3, engine=engine, random_state=0).fit(X, D, groups=groups)
+    alone = raw_predictions(model, X)
+    for P, unseen in zip(alone, group_held_out(model, groups, np.ones(150)), strict=True):
+        np.testing.assert_allclose(model.oof_predictions_[groups == unseen], P[groups == unseen], atol=1e-12)
+    np.testing.assert_allclose(model.predict(X), np.mean(alone, axis=0), atol=1e-12)
 
 
 def test_groups_stay_together():
     groups = np.random.RandomState(0).randint(12, size=150)
-    folds = GradientBoostingLDL(n_folds=4)._held_out_rows(150, groups, np.random.RandomState(0))
-    assert len(folds) == 4
-    assert sorted(np.concatenate(folds)) == list(range(150))
-    assert all(not set(groups[a]) & set(groups[b]) for a in folds for b in folds if a is not b)
-    assert len(GradientBoostingLDL()._held_out_rows(150, groups % 2, np.random.RandomState(0))) == 2
+    without_trees = GradientBoostingLDL(0, n_folds=4, engine="sklearn", random_state=0)
+    held_out = without_trees.fit(X, D, groups=groups).oof_predictions_  # the mean of all rows outside the fold
+    assert len(np.unique(held_out, axis=0)) == 4
+    assert all(len(np.unique(held_out[groups == g], axis=0)) == 1 for g in range(12))
+    assert len(without_trees.fit(X, D, groups=groups % 2).bases_) == 2
     copies = np.repeat(np.arange(15), 10)
     rng = np.random.default_rng(0)
     features, distributions = rng.normal(size=(15, 4))[copies], rng.dirichlet(np.ones(3), 15)[copies]
@@ -276,7 +238,7 @@ def test_size_decides_what_is_auto():
 
 
 def test_without_lightgbm(monkeypatch):
-    monkeypatch.setattr(_boosting, "find_spec", lambda name: None)
+    monkeypatch.setattr("skldl.trees._boosting.find_spec", lambda name: None)
     assert GradientBoostingLDL(1).fit(X, D).engine_ == "sklearn"
     with pytest.raises(ImportError, match=r"scikit-ldl\[boost\]"):
         GradientBoostingLDL(1, engine="lightgbm").fit(X, D)
@@ -310,6 +272,6 @@ def test_model_file(engine, tmp_path):
         ({"random_splits": "never"}, "random_splits='never'"),
     ],
 )
-def test_wrong_hyper_parameters_are_refused(parameters, message):
+def test_wrong_hyper_parameters_are_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         GradientBoostingLDL(**parameters).fit(X, D)

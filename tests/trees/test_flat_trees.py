@@ -1,4 +1,4 @@
-"""Trees as arrays: the same leaves as scikit-learn, by both ways of finding them, and damage that is refused."""
+"""Trees as arrays, the type of `trees_`: leaves as in scikit-learn, found in both ways, and damage that is rejected."""
 
 import pickle
 
@@ -9,8 +9,7 @@ from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
 
 from skldl.exceptions import DataError, NonFiniteError
 from skldl.testing import make_distributions
-from skldl.trees import _flat_trees
-from skldl.trees._flat_trees import FlatTrees, single_precision
+from skldl.trees._flat_trees import FlatTrees, single_precision  # their checks protect compiled code: tested alone
 
 X, D = make_distributions(120, 5, 3)
 X_MISSING = np.where(np.random.default_rng(0).uniform(size=X.shape) < 0.2, np.nan, X)
@@ -28,7 +27,7 @@ def flat(trees):
 @pytest.mark.parametrize("features", [X, X_MISSING])
 @pytest.mark.parametrize("few_rows", [0, 1000])
 def test_rows_reach_the_leaves_of_scikit_learn(monkeypatch, kind, features, few_rows):
-    monkeypatch.setattr(_flat_trees, "FEW_ROWS", few_rows)
+    monkeypatch.setattr("skldl.trees._flat_trees.FEW_ROWS", few_rows)
     trees = grow(features, kind)
     table = flat(trees)
     rows = single_precision(np.vstack([features, X_MISSING[::-1]]))
@@ -85,7 +84,7 @@ def test_no_trees():
         ("sizes", 0, -3),
     ],
 )
-def test_damaged_trees_are_refused(name, place, value):
+def test_damaged_trees_are_rejected(name, place, value):
     state = flat(grow(X)).__getstate__()
     state[name] = state[name].copy()
     state[name][int(np.argmax(state["left"] == -1)) if place == "leaf" else place] = value
@@ -93,18 +92,18 @@ def test_damaged_trees_are_refused(name, place, value):
         FlatTrees.__new__(FlatTrees).__setstate__(state)
 
 
-def test_arrays_of_different_length_are_refused():
+def test_arrays_of_different_length_are_rejected():
     state = flat(grow(X)).__getstate__()
     with pytest.raises(DataError, match="shapes"):
         FlatTrees(**(state | {"feature": state["feature"][:-1]}))
 
 
-def test_another_number_of_features_is_refused():
+def test_another_number_of_features_is_rejected():
     with pytest.raises(DataError, match="4 features"):
         next(flat(grow(X)).leaves(single_precision(X[:, :4])))
 
 
-def test_values_beyond_single_precision_are_refused_in_training_only():
+def test_values_beyond_single_precision_are_rejected_in_training_only():
     huge = np.array([[1e300, 0.0]])
     with pytest.raises(NonFiniteError, match="too large"):
         single_precision(huge, fitting=True)
@@ -113,6 +112,6 @@ def test_values_beyond_single_precision_are_refused_in_training_only():
     assert single_precision(huge)[0, 0] == np.inf
 
 
-def test_missing_values_in_sparse_features_are_refused():
+def test_missing_values_in_sparse_features_are_rejected():
     with pytest.raises(NonFiniteError, match="sparse"):
         single_precision(sparse.csr_matrix([[np.nan, 1.0]]))

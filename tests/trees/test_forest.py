@@ -1,4 +1,4 @@
-"""RandomForestLDL: out-of-bag predictions by hand, groups, calibration, missing values, model files."""
+"""`RandomForestLDL`: out-of-bag predictions by hand, groups, calibration, missing values, model files."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from skldl.exceptions import LengthMismatchError, ModelFileError, NonFiniteError
 from skldl.metrics import kullback_leibler
 from skldl.testing import CHECKS, check_estimator, make_distributions
 from skldl.trees import RandomForestLDL
-from skldl.trees._forest import Settings, calibrate, choose_calibration, draw_counts, out_of_bag
+from skldl.trees._forest import choose_calibration  # the spread of the votes, one of its arguments, is not kept
 
 X, D = make_distributions(150, 5, 4)
 X_NEW = make_distributions(40, 5, 4, random_state=1)[0]
@@ -39,21 +39,33 @@ def test_passes_our_checks_with_everything_chosen(check, kind):
 
 @pytest.mark.parametrize("kind", ["extra", "random"])
 @pytest.mark.parametrize("criterion", ["squared_error", "hellinger"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_predictions_in_and_out_of_bag_by_hand(kind, criterion, weighted):
+@pytest.mark.parametrize(("weighted", "group_size"), [(False, 1), (True, 1), (False, 10), (True, 10)])
+def test_predictions_in_and_out_of_bag_by_hand(kind, criterion, weighted, group_size):
     """One scikit-learn tree after another, with the bootstrap of each drawn from its own seed."""
+    groups = np.arange(150) // group_size
+    n_drawn = round(75 / group_size)  # whole groups are drawn
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(D)) if weighted else None
     forest = RandomForestLDL(
-        7, kind=kind, max_features=0.5, min_samples_leaf=2, criterion=criterion, random_state=3, **PLAIN
-    ).fit(X, D, sample_weight=weight)
+        7,
+        kind=kind,
+        max_features=0.5,
+        min_samples_leaf=2,
+        criterion=criterion,
+        max_samples=0.5,
+        random_state=3,
+        **PLAIN,
+    ).fit(X, D, sample_weight=weight, groups=None if group_size == 1 else [f"person {g:02}" for g in groups])
     unit = np.ones(len(D)) if weight is None else weight / weight.mean()
     order = np.argsort(D.sum(axis=0))
     targets = (np.sqrt(D) if criterion == "hellinger" else D)[:, order]
+    number = {
+        g: n for n, g in enumerate(sorted(set(groups), key=str))
+    }  # groups are numbered in the order of their names
     total, votes, seen_by = np.zeros((len(X_NEW), 4)), np.zeros(D.shape), np.zeros(len(D))
     for seed in np.random.RandomState(3).randint(np.iinfo(np.int32).max, size=7):
         random = np.random.RandomState(seed)
-        drawn = random.randint(len(D), size=len(D))
-        counts = np.array([(drawn == i).sum() for i in range(len(D))]) * unit
+        drawn = random.randint(150 // group_size, size=n_drawn)
+        counts = np.array([(drawn == g).sum() for g in groups]) * unit
         grow = ExtraTreeRegressor if kind == "extra" else DecisionTreeRegressor
         tree = grow(max_features=0.5, min_samples_leaf=2, random_state=random)
         tree.fit(X, np.round(targets, 10), sample_weight=counts)
@@ -67,8 +79,7 @@ def test_predictions_in_and_out_of_bag_by_hand(kind, criterion, weighted):
     np.testing.assert_array_equal(forest.n_votes_, seen_by)
     out = seen_by > 0
     np.testing.assert_allclose(forest.oob_predictions_[out], votes[out] / seen_by[out, None], atol=1e-12)
-    others = np.array([np.average(np.delete(D, i, 0), axis=0, weights=np.delete(unit, i)) for i in range(len(D))])
-    assert not out.all()
+    others = np.array([np.average(D[groups != g], axis=0, weights=unit[groups != g]) for g in groups])
     np.testing.assert_allclose(forest.oob_predictions_[~out], others[~out], atol=1e-12)
 
 
@@ -84,19 +95,8 @@ def test_squared_error_leaves_are_those_of_scikit_learn_itself():
     np.testing.assert_allclose(forest.predict(X_NEW), tree.predict(X_NEW), atol=1e-9)
 
 
-def test_groups_are_drawn_whole():
-    groups = np.repeat(np.arange(15), 10)
-    counts = draw_counts(150, 150, groups, np.random.RandomState(0))
-    assert counts.sum() == 150
-    assert all(len(set(counts[groups == g])) == 1 for g in range(15))
-    half = draw_counts(150, 75, groups, np.random.RandomState(0))
-    assert half.sum() == 80
-    model = RandomForestLDL(20, random_state=0, **FIXED).fit(X, D, groups=[f"person {g}" for g in groups])
-    assert all(len(set(model.n_votes_[groups == g])) == 1 for g in range(15))
-
-
 def test_out_of_bag_with_groups_is_honest_where_rows_flatter():
-    """Rows of one person are copies and tell nothing of other persons."""
+    """Rows of one person are copies, from which nothing can be learned about other persons."""
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(20), 6)
     features, distributions = rng.normal(size=(20, 4))[groups], rng.dirichlet(np.ones(3), 20)[groups]
@@ -162,19 +162,30 @@ def test_both_kinds_are_half_of_each():
     assert len(RandomForestLDL(1, kind="both", **settings).fit(X, D).trees_) == 1
 
 
-def test_few_trees_tell_what_many_would_reach():
-    """The divergence that a trial promises is closer to that of the whole forest than its own."""
-    settings = {"kind": "extra", "max_features": 1.0, "min_samples_leaf": 1, **PLAIN}
-    reached = -RandomForestLDL(300, **settings, random_state=9).fit(X, D).oob_score_
-    rows, setting, few, promised = X.astype(np.float32), Settings("extra", 1.0, 1), [], []
+def test_few_trees_estimate_what_many_would_reach():
+    """The divergence recorded for a trial is closer to that of the whole forest than the trees' own."""
+    settings = {"kind": "extra", "max_features": 1.0, **PLAIN}
+    reached = -RandomForestLDL(300, **settings, min_samples_leaf=1, random_state=9).fit(X, D).oob_score_
+    few, promised = [], []
     for seed in range(4):
-        few.append(-RandomForestLDL(30, **settings, random_state=seed).fit(X, D).oob_score_)
-        tried = RandomForestLDL(300, **settings, n_trial_estimators=30, random_state=seed)
-        bag = tried._grow_bag(rows, D, None, None, setting, seed * 100 + np.arange(30), keep=False)
-        votes = out_of_bag(bag, D, None, None)
-        promised.append(tried._calibration(D, votes, bag, D.mean(axis=0), None)[0])
+        few.append(-RandomForestLDL(30, **settings, min_samples_leaf=1, random_state=seed).fit(X, D).oob_score_)
+        tried = RandomForestLDL(300, **settings, n_trial_estimators=30, random_state=seed).fit(X, D)
+        promised += [divergence for *_, size, divergence in tried.trials_ if size == 1]
+    assert len(promised) == 4
     assert np.mean(few) > reached
     assert abs(np.mean(promised) - reached) < 0.5 * (np.mean(few) - reached)  # less than half of the way is left
+
+
+@pytest.mark.parametrize(("sharpness", "mean_share"), [(1.0, 0.1), (0.5, 0.4), (1.5, 0.0)])
+def test_predictions_are_sharpened_and_mixed_with_the_mean(sharpness, mean_share):
+    plain = RandomForestLDL(10, random_state=0, **FIXED, **PLAIN).fit(X, D)
+    model = RandomForestLDL(10, random_state=0, **FIXED, sharpness=sharpness, mean_share=mean_share).fit(X, D)
+    for P, found in (
+        (plain.predict(X_NEW), model.predict(X_NEW)),
+        (plain.oob_predictions_, model.oob_predictions_),
+    ):
+        sharp = P**sharpness / (P**sharpness).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(found, (1 - mean_share) * sharp + mean_share * D.mean(axis=0), atol=1e-12)
 
 
 def test_calibration_by_brute_force():
@@ -185,7 +196,6 @@ def test_calibration_by_brute_force():
     for b in (0.5, 1.0):
         for s in (0.1, 0.4):
             Q = np.array([(1 - s) * p**b / sum(p**b) + s * mean for p in P])
-            np.testing.assert_allclose(calibrate(P, b, s, mean), Q, atol=1e-14)
             results.append((np.average((D * np.log(D / Q)).sum(axis=1), weights=weight), b, s))
     assert found == pytest.approx(min(results), abs=1e-12)
 
@@ -204,7 +214,7 @@ def test_the_correction_is_the_second_order_effect_of_noise():
     assert abs(corrected - clean) < 0.5 * (plain - clean)
 
 
-def test_predictions_are_strictly_positive_unless_told_otherwise():
+def test_predictions_are_strictly_positive_unless_the_mean_share_is_zero():
     one_hot = np.eye(4)[D.argmax(axis=1)]
     assert RandomForestLDL(10, random_state=0, **FIXED).fit(X, one_hot).predict(X_NEW).min() > 0
     assert RandomForestLDL(10, random_state=0, **FIXED, mean_share=0.0).fit(X, one_hot).predict(X_NEW).min() == 0
@@ -263,7 +273,7 @@ def test_model_file(tmp_path, kind):
     np.testing.assert_array_equal(skldl.load(path).predict(X_NEW), model.predict(X_NEW))
 
 
-def test_a_damaged_model_file_is_refused(tmp_path):
+def test_a_damaged_model_file_is_rejected(tmp_path):
     pytest.importorskip("skops")
     model = RandomForestLDL(5, random_state=0, **FIXED).fit(X, D)
     model.trees_.left[0] = 0  # rows would turn round and round at the root
@@ -287,12 +297,12 @@ def test_a_damaged_model_file_is_refused(tmp_path):
         ({"mean_share": -0.1}, "at least 0 and of at most 1"),
     ],
 )
-def test_wrong_hyper_parameters_are_refused(parameters, message):
+def test_wrong_hyper_parameters_are_rejected(parameters, message):
     with pytest.raises(ValueError, match=message):
         RandomForestLDL(**parameters).fit(X, D)
 
 
-def test_wrong_groups_are_refused():
+def test_wrong_groups_are_rejected():
     with pytest.raises(LengthMismatchError, match="150 rows"):
         RandomForestLDL(2).fit(X, D, groups=[1, 2])
     with pytest.raises(ValueError, match="one group"):

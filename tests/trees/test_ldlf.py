@@ -1,4 +1,4 @@
-"""LDLF: common checks, leaf weights by walking, gradient by differences, leaves that never raise the loss."""
+"""LDLF: common checks, predictions by walking, gradient by differences, leaves that never raise the loss."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 from skldl.trees import LDLF
-from skldl.trees._ldlf import leaf_weights, tree_loss, update_leaves
+from skldl.trees._ldlf import tree_loss  # no estimator shows the gradient of its loss
 
 SMALL = {"n_estimators": 2, "max_depth": 2, "n_rounds": 3}
 
@@ -18,27 +18,32 @@ def test_common_checks():
     check_estimator(LDLF(**SMALL, n_split_steps=5, random_state=0))
 
 
-def test_leaf_weights_by_walking_down():
-    s = np.random.default_rng(0).uniform(size=(4, 7))
-    mu = leaf_weights(s)
-    np.testing.assert_allclose(mu.sum(axis=1), 1)
-    for leaf in range(8):
-        expected, node = np.ones(4), 0
-        for level in (4, 2, 1):
-            right = bool(leaf & level)
-            expected *= 1 - s[:, node] if right else s[:, node]
+def walk(forest, X, tree=0):
+    """Probability of each leaf for each row, from the decisions on the way to it."""
+    s = special.expit(X @ forest.coefs_[tree] + forest.intercepts_[tree])
+    depth = forest.max_depth
+    mu = np.ones((len(X), 2**depth))
+    for leaf in range(2**depth):
+        node = 0
+        for level in reversed(range(depth)):
+            right = leaf >> level & 1
+            mu[:, leaf] *= 1 - s[:, node] if right else s[:, node]
             node = 2 * node + 1 + right
-        np.testing.assert_allclose(mu[:, leaf], expected)
+    return mu
 
 
-def _tree(seed=0, n=20, c=3, depth=3):
-    rng = np.random.default_rng(seed)
-    scores, Q = rng.normal(size=(n, 2**depth - 1)), rng.dirichlet(np.ones(c), size=2**depth)
-    return scores, Q, rng.dirichlet(np.ones(c), size=n), rng.dirichlet(np.ones(n))
+def test_predictions_by_walking_down():
+    X, D = make_distributions(30, 3, 3)
+    forest = LDLF(2, max_depth=3, n_rounds=2, random_state=0).fit(X, D)
+    np.testing.assert_allclose(walk(forest, X).sum(axis=1), 1)
+    expected = np.mean([walk(forest, X, tree) @ forest.leaves_[tree] for tree in (0, 1)], axis=0)
+    np.testing.assert_allclose(forest.predict(X), expected, atol=1e-12)
 
 
 def test_gradient_by_differences():
-    scores, Q, D, weight = _tree(n=5)
+    rng = np.random.default_rng(0)
+    scores, Q = rng.normal(size=(5, 7)), rng.dirichlet(np.ones(3), size=8)
+    D, weight = rng.dirichlet(np.ones(3), size=5), rng.dirichlet(np.ones(5))
     _, gradient = tree_loss(scores, Q, D, weight)
     for place in np.ndindex(scores.shape):
         step = np.zeros_like(scores)
@@ -48,21 +53,23 @@ def test_gradient_by_differences():
 
 
 def test_leaf_updates_are_the_papers_and_reach_the_minimum():
-    scores, Q, D, weight = _tree(depth=1)
-    mu = leaf_weights(special.expit(scores))
-    g = mu @ Q
-    by_hand = np.zeros_like(Q)
-    for leaf in range(2):
-        for label in range(3):
-            by_hand[leaf, label] = sum(
-                weight[i] * D[i, label] * Q[leaf, label] * mu[i, leaf] / g[i, label] for i in range(len(D))
-            )
-    by_hand /= by_hand.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(update_leaves(mu, Q, D, weight), by_hand, rtol=1e-12)
-    losses = [tree_loss(scores, Q, D, weight)[0]]
-    for _ in range(3000):
-        Q = update_leaves(mu, Q, D, weight)
-        losses.append(tree_loss(scores, Q, D, weight)[0])
+    """In one round only the leaves are fitted, to split functions as they were drawn."""
+    X, D = make_distributions(20, 3, 3)
+    weight = np.random.default_rng(0).dirichlet(np.ones(20))
+
+    def fit(n_updates):
+        return LDLF(1, max_depth=1, alpha=0.0, n_rounds=1, n_leaf_updates=n_updates, random_state=0).fit(X, D, weight)
+
+    Q = np.full((2, 3), 1 / 3)
+    mu = walk(fit(1), X)
+    for n_updates in (1, 2, 3):
+        g = mu @ Q
+        by_hand = np.zeros_like(Q)
+        for leaf, label in np.ndindex(Q.shape):
+            by_hand[leaf, label] = sum(weight * D[:, label] * Q[leaf, label] * mu[:, leaf] / g[:, label])
+        Q = by_hand / by_hand.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(fit(n_updates).leaves_[0], Q, rtol=1e-10)
+    losses = [fit(n_updates).loss_curves_[0][-1] for n_updates in (1, 2, 3, 10, 100, 1000, 10_000)]
     assert np.all(np.diff(losses) <= 1e-14)
 
     def loss(flat):  # convex in the leaves

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.tree import DecisionTreeRegressor
 
 from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 from skldl.trees import LDLogitBoost
-from skldl.trees._ldlogitboost import pair_to_move, pair_to_split
-from skldl.trees._newton_tree import Bins, grow_tree
 
 
 @pytest.mark.parametrize("method", ["aoso", "logitboost"])
@@ -17,26 +16,31 @@ def test_common_checks(method):
     check_estimator(LDLogitBoost(5, method=method, learning_rate=0.5, max_leaf_nodes=4))
 
 
-def test_tree_is_the_weighted_least_squares_tree_of_scikit_learn():
-    """With Hessians as weights and G/H as target a Newton tree is a regression tree."""
-    rng = np.random.default_rng(0)
-    X, target, hessian = rng.normal(size=(60, 3)), rng.normal(size=60), rng.uniform(0.5, 2, 60)
-    bins = Bins.of(X, np.ones(60), 100)
+def before_the_last_round(model, X):
+    """The distributions from which the last round starts."""
+    F = np.tile(model.start_, (len(X), 1))
+    for trees in model.trees_[:-1]:
+        if model.method == "aoso":
+            F += model.learning_rate * trees.predict(X)
+        else:
+            step = np.column_stack([tree.predict(X)[:, 0] for tree in trees])
+            F += model.learning_rate * (1 - 1 / F.shape[1]) * (step - step.mean(axis=1, keepdims=True))
+    return softmax(F, axis=1)
 
-    def leaf_value(rows):
-        return np.array([(hessian[rows] * target[rows]).sum() / hessian[rows].sum()])
 
-    tree = grow_tree(
-        bins,
-        np.full(60, 1 / 60),
-        lambda rows: ((hessian * target)[rows], hessian[rows]),
-        leaf_value,
-        max_leaf_nodes=6,
-        min_weight=0.0,
-        ridge=1e-12,
-    )
-    theirs = DecisionTreeRegressor(max_leaf_nodes=6).fit(X, target, sample_weight=hessian)
-    np.testing.assert_allclose(tree.predict(X)[:, 0], theirs.predict(X), atol=1e-9)
+@pytest.mark.parametrize("n_rounds", [1, 2, 3])
+def test_trees_of_labels_are_the_weighted_least_squares_trees_of_scikit_learn(n_rounds):
+    X, D = make_distributions(60, 3, 3)
+    D = 0.5 * D + 1 / 6  # no step is clipped
+    weight = np.random.default_rng(0).uniform(0.5, 2, 60)
+    settings = {"max_leaf_nodes": 6, "max_bins": 100, "min_leaf_share": 0.0, "ridge": 1e-12}
+    model = LDLogitBoost(n_rounds, method="logitboost", **settings).fit(X, D, weight)
+    p = before_the_last_round(model, X)
+    for j, tree in enumerate(model.trees_[-1]):
+        hessian = p[:, j] * (1 - p[:, j])
+        theirs = DecisionTreeRegressor(max_leaf_nodes=6)
+        theirs.fit(X, (D[:, j] - p[:, j]) / hessian, sample_weight=weight * hessian)
+        np.testing.assert_allclose(tree.predict(X)[:, 0], theirs.predict(X), atol=1e-8)
 
 
 def test_blocks_of_columns_change_nothing(monkeypatch):
@@ -46,21 +50,44 @@ def test_blocks_of_columns_change_nothing(monkeypatch):
     np.testing.assert_allclose(LDLogitBoost(10).fit(X, D).predict(X), expected, atol=1e-12)
 
 
-def test_pairs_by_loops():
-    rng = np.random.default_rng(0)
-    p, d, weight = rng.dirichlet(np.ones(5), size=8), rng.dirichlet(np.ones(5), size=8), rng.uniform(0.5, 2, 8)
+def pairs_by_loops(d, p, weight):
+    """The pair that gains most by moving all rows together, with its step, and the pair on which rows err most."""
     best, widest = (0.0, 0, 0, 0.0), (0.0, 0, 0)
-    for r in range(5):
-        for s in range(5):
-            G = (weight * (d[:, r] - p[:, r] - d[:, s] + p[:, s])).sum()
-            H = (weight * (p[:, r] * (1 - p[:, r]) + p[:, s] * (1 - p[:, s]) + 2 * p[:, r] * p[:, s])).sum()
-            if r != s and G > 0 and best[0] < G**2 / H:
-                best = (G**2 / H, r, s, G / H)
-            squares = (weight * (d[:, r] - p[:, r] - d[:, s] + p[:, s]) ** 2).sum()
-            if r != s and squares / H > widest[0] * (1 + 1e-9):
-                widest = (squares / H, r, s)
-    assert pair_to_move(d - p, p, weight, 0.0) == pytest.approx(best[1:])
-    assert pair_to_split(d - p, p, weight, 0.0) == widest[1:]
+    for r, s in np.ndindex(p.shape[1], p.shape[1]):
+        error = d[:, r] - p[:, r] - d[:, s] + p[:, s]
+        G = (weight * error).sum()
+        H = (weight * (p[:, r] * (1 - p[:, r]) + p[:, s] * (1 - p[:, s]) + 2 * p[:, r] * p[:, s])).sum()
+        if r != s and G > 0 and best[0] < G**2 / H:
+            best = (G**2 / H, r, s, G / H)
+        squares = (weight * error**2).sum()
+        if r != s and squares / H > widest[0] * (1 + 1e-9):
+            widest = (squares / H, r, s)
+    return best[1:], widest[1:]
+
+
+@pytest.mark.parametrize("n_rounds", [1, 4])
+def test_nodes_choose_the_pairs_that_loops_find(n_rounds):
+    X, D = make_distributions(40, 3, 5)
+    weight = np.random.default_rng(0).dirichlet(np.full(40, 5.0))
+    model = LDLogitBoost(n_rounds, learning_rate=0.3, max_leaf_nodes=2, min_leaf_share=0.0, ridge=1e-12)
+    p = before_the_last_round(model.fit(X, D, weight), X)
+    tree = model.trees_[-1]
+    steps, left = tree.predict(X), X[:, tree.feature[0]] <= tree.threshold[0]
+    for rows in (left, ~left):
+        (r, s, t), _ = pairs_by_loops(D[rows], p[rows], weight[rows])
+        expected = np.zeros(5)
+        expected[r], expected[s] = min(t, 4.0), -min(t, 4.0)
+        np.testing.assert_allclose(steps[rows], np.tile(expected, (rows.sum(), 1)), atol=1e-8)
+    _, (r, s) = pairs_by_loops(D, p, weight)
+    G = weight * (D[:, r] - p[:, r] - D[:, s] + p[:, s])
+    H = weight * (p[:, r] + p[:, s] - (p[:, r] - p[:, s]) ** 2)
+    gains = {}
+    for column in range(3):
+        values = np.unique(X[:, column])
+        for threshold in values[:-1] + 0.5 * np.diff(values):
+            parts = X[:, column] <= threshold, X[:, column] > threshold
+            gains[column, threshold] = sum(G[rows].sum() ** 2 / H[rows].sum() for rows in parts)
+    assert (tree.feature[0], tree.threshold[0]) == pytest.approx(max(gains, key=gains.__getitem__))
 
 
 def test_pair_step_is_newtons():
@@ -96,10 +123,14 @@ def test_constant_features_give_the_mean():
     np.testing.assert_allclose(P, D.mean(axis=0)[None], atol=1e-12)
 
 
-def test_quantile_bins_keep_weights_apart_evenly():
+def test_bins_hold_equal_numbers_of_rows():
     X = np.random.default_rng(0).normal(size=(1000, 1))
-    bins = Bins.of(X, np.ones(1000), 10)
-    counts = np.bincount(bins.codes[:, 0])
+    degree = 0.1 + 0.8 * X[:, 0].argsort().argsort() / 1000
+    model = LDLogitBoost(50, max_bins=10).fit(X, np.column_stack([degree, 1 - degree]))
+    thresholds = {
+        t for tree in model.trees_ for t, feature in zip(tree.threshold, tree.feature, strict=True) if not feature
+    }
+    counts = np.bincount(np.searchsorted(sorted(thresholds), X[:, 0]))
     assert len(counts) == 10
     assert counts.min() >= 99
     assert counts.max() <= 101

@@ -9,7 +9,6 @@ from skldl.baseline import MeanDistribution
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 from skldl.trees import StructRF
-from skldl.trees._structrf import RankedColumns, best_split, two_clusters
 
 DRAWN = "which rows a tree sees depends on their number"
 
@@ -25,70 +24,58 @@ def test_common_checks_on_drawn_rows():
     check_estimator(model, expected_failed_checks=dict.fromkeys(names, DRAWN))
 
 
+def grow(X, D, weight=None, **settings):
+    """One tree with one split, for which all rows and features are looked at."""
+    settings = {"max_depth": 1, "sampling_share": 1.0, "max_features": 1.0, "random_state": 0} | settings
+    return StructRF(1, **settings).fit(X, D, weight)
+
+
 def test_two_clusters_are_those_of_k_means():
+    """Of features that hold the cluster with one error each, the split takes the one without."""
     rng = np.random.default_rng(0)
     D = np.vstack([rng.dirichlet([20, 3, 3], 40), rng.dirichlet([3, 3, 20], 30)])
     weight = rng.uniform(0.5, 2, 70)
-    ours, theirs = two_clusters(D, weight), KMeans(2, n_init=10, random_state=0).fit(D, sample_weight=weight).labels_
-    assert np.array_equal(ours, theirs == 1) or np.array_equal(ours, theirs == 0)
-    assert not two_clusters(np.tile([0.5, 0.5], (5, 1)), np.ones(5)).any()
+    clusters = KMeans(2, n_init=10, random_state=0).fit(D, sample_weight=weight).labels_
+    X = np.column_stack([np.where(np.eye(70, dtype=bool), 1 - clusters, clusters).T, clusters]).astype(float)
+    assert grow(X, D, weight).trees_[0].feature[0] == 70
+    assert grow(X, np.tile([0.5, 0.5], (70, 1))).trees_[0].feature == [-1]
 
 
 def test_a_cluster_of_almost_no_weight_has_its_own_centre():
     """Not the difference of two sums that are equal up to rounding."""
     D = np.array([[0.1, 0.2, 0.7]] * 5 + [[0.5, 0.25, 0.25], [0.6, 0.3, 0.1]])
     weight = np.array([1.0] * 5 + [1e-20] * 2)
-    assert np.isfinite(StructRF(2, sampling_share=1.0, random_state=0).fit(D, D, weight).predict(D)).all()
-    turned = D[:, ::-1]
-    np.testing.assert_array_equal(two_clusters(turned, weight), [False] * 5 + [True] * 2)
-
-
-@pytest.mark.parametrize(
-    "values", [[-1.7e308, -1.7e308, 1.7e308, 1.7e308], [-1.7e308, -1.6e308, 1.6e308, 1.7e308], [0, 0, 5e-324, 5e-324]]
-)
-def test_thresholds_of_extreme_numbers_separate_them(values):
-    """Neither the difference of the values nor its half needs to be a number."""
-    X, second = np.array(values)[:, None], np.array([False, False, True, True])
-    gain, column, threshold = best_split(RankedColumns.of(X), np.arange(4), second, None, np.arange(1), 0.0)
-    assert (gain, column) == (pytest.approx(np.log(2)), 0)
-    np.testing.assert_array_equal(X[:, 0] > threshold, second)
+    for order in (D, D[:, ::-1]):
+        assert np.isfinite(StructRF(2, sampling_share=1.0, random_state=0).fit(D, order, weight).predict(D)).all()
 
 
 @pytest.mark.parametrize("n_values", [2, 3, 6])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_split_by_brute_force(n_values, weighted):
+@pytest.mark.parametrize("least", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("columns", [[0, 1, 2, 3], [1, 3], [2], [0, 2]])
+def test_split_by_brute_force(n_values, weighted, least, columns):
     rng = np.random.default_rng(n_values)
-    X, weight = rng.integers(0, n_values, size=(40, 4)).astype(float), rng.uniform(0.5, 2, 40)
-    X[:, 2] = rng.integers(0, 2, size=40)  # columns of two values beside others
-    if not weighted:
-        weight = np.ones(40)
-    table, rows = RankedColumns.of(X), np.sort(rng.permutation(40)[:25])
+    X, weight = rng.integers(0, n_values, size=(25, 4)).astype(float), rng.uniform(0.5, 2, 25)
+    X[:, 2] = rng.integers(0, 2, size=25)  # columns of two values beside others
+    X, w = X[:, columns], weight if weighted else np.ones(25)
     second = rng.uniform(size=25) < 0.4
-    node, w = X[rows], weight[rows]
+    D = np.where(second[:, None], [0.2, 0.8], [0.7, 0.3])  # two clusters that no algorithm can miss
 
     def entropy(rows):
-        share = w[rows & second].sum() / w[rows].sum()
-        return -sum(x * np.log(x) for x in (share, 1 - share) if x > 0)
+        fraction = w[rows & second].sum() / w[rows].sum()
+        return -sum(x * np.log(x) for x in (fraction, 1 - fraction) if x > 0)
 
-    def brute_force(columns, least):
-        best = (0.0, 0, 0.0)
-        for column in columns:
-            values = np.unique(node[:, column])
-            for threshold in values[:-1] + 0.5 * np.diff(values):
-                left = node[:, column] <= threshold
-                if min(w[left].sum(), w[~left].sum()) >= least:
-                    share = w[left].sum() / w.sum()
-                    gain = entropy(np.ones(25, dtype=bool)) - share * entropy(left) - (1 - share) * entropy(~left)
-                    if gain > best[0] + 1e-12:
-                        best = (gain, column, threshold)
-        return best
-
-    given = w if weighted else None
-    for columns in ([0, 1, 2, 3], [1, 3], [2], [0, 2]):
-        for least in (0.0, 0.3 * w.sum(), 0.6 * w.sum()):
-            found = best_split(table, rows, second, given, np.array(columns), least)
-            assert found == pytest.approx(brute_force(columns, least))
-    assert best_split(table, rows, second, given, np.arange(4), 0.6 * w.sum())[0] == 0.0
+    best = (1e-12, -1, 0.0)
+    for column in range(len(columns)):
+        values = np.unique(X[:, column])
+        for threshold in values[:-1] + 0.5 * np.diff(values):
+            left = X[:, column] <= threshold
+            fraction = w[left].sum() / w.sum()
+            gain = entropy(np.ones(25, dtype=bool)) - fraction * entropy(left) - (1 - fraction) * entropy(~left)
+            if min(fraction, 1 - fraction) >= least and gain > best[0] + 1e-12:
+                best = (gain, column, threshold)
+    (tree,) = grow(X, D, weight if weighted else None, min_leaf_share=least).trees_
+    assert (tree.feature[0], tree.threshold[0]) == pytest.approx(best[1:])
 
 
 def test_equal_weights_grow_the_trees_of_no_weights():
@@ -103,8 +90,9 @@ def test_equal_weights_grow_the_trees_of_no_weights():
 
 def test_one_split_is_that_of_a_classification_tree():
     X, D = make_distributions(60, 4, 3)
-    forest = StructRF(1, max_depth=1, sampling_share=1.0, max_features=1.0, random_state=0).fit(X, D)
-    tree = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(X, two_clusters(D, np.full(60, 1 / 60)))
+    forest = grow(X, D)
+    clusters = KMeans(2, n_init=10, random_state=0).fit_predict(D)
+    tree = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(X, clusters)
     assert forest.trees_[0].feature[0] == tree.tree_.feature[0]
     assert forest.trees_[0].threshold[0] == pytest.approx(tree.tree_.threshold[0], abs=1e-6)
     left = X[:, tree.tree_.feature[0]] <= tree.tree_.threshold[0]

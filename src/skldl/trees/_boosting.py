@@ -6,7 +6,7 @@ arrays. Both take the derivatives of the loss from here.
 """
 
 from importlib.util import find_spec
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -22,12 +22,18 @@ from skldl.utils.mean_mixture import mean_distribution
 from skldl.utils.parameters import BOOLEAN, COUNT, N_JOBS, NOT_NEGATIVE, POSITIVE, RANDOM_STATE, integer, number, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
-ROUNDS_AT_ONCE = 10  # between two evaluations of the held-out divergence
-DIGITS = 10  # of the degrees, so that the rounding errors of a division cannot decide between equally good splits
-MANY_ROWS = 20_000  # for more rows fewer folds, and at most this many rows for each tree
-FEW_ROWS = 5_000  # below, thresholds drawn at random are better than the best ones
-N_BINS = 63  # of LightGBM's histograms; chosen by hand
-_CATEGORICAL, _DEFAULT_LEFT, _MISSING_SHIFT, _MISSING_IS_NAN = 1, 2, 2, 2  # bits of LightGBM's decision_type
+ROUNDS_AT_ONCE = 10
+"""Rounds of all folds between two looks at their held-out divergences: threads start and end as rarely."""
+DIGITS = 10
+"""Decimals of the degrees, so that the rounding errors of a division cannot decide between equally good splits."""
+MANY_ROWS = 20_000
+"""For more rows there are fewer folds, and at most this many rows for each tree. Chosen by hand."""
+FEW_ROWS = 5_000
+"""For fewer rows, thresholds drawn at random are better than the best ones."""
+N_BINS = 63
+"""Bins of LightGBM's histograms. Chosen by hand."""
+_DEFAULT_LEFT, _MISSING_SHIFT, _MISSING_IS_NAN = 2, 2, 2
+"""Bits of LightGBM's decision_type. Bit 1, a categorical split, never occurs: the features are a plain array."""
 
 
 class BoostingSettings(NamedTuple):
@@ -40,33 +46,6 @@ class BoostingSettings(NamedTuple):
     subsample: float
     l2: float
     random_splits: bool
-
-
-class Fold(Protocol):
-    """A model that is boosted on the training rows of one fold, round by round."""
-
-    def __init__(
-        self,
-        X: Any,
-        D: FloatArray,
-        weight: FloatArray,
-        train: IntArray,
-        test: IntArray,
-        settings: BoostingSettings,
-        seed: int,
-    ) -> None: ...
-
-    def advance(self, n_rounds: int) -> list[float]:
-        """Add rounds; return the weighted sum of held-out divergences after each of them."""
-        ...
-
-    def trees(self, n_rounds: int) -> FlatTrees:
-        """The trees of the first rounds."""
-        ...
-
-    def gains(self, n_rounds: int) -> FloatArray:
-        """Total gain of the splits on each feature in the first rounds."""
-        ...
 
 
 def log_mean(D: FloatArray, weight: FloatArray) -> FloatArray:
@@ -90,15 +69,30 @@ def derivatives(D: FloatArray, scores: FloatArray, weight: FloatArray) -> tuple[
     return (P - D) * weight[:, None], P * (1.0 - P) * (n_labels / (n_labels - 1) * weight)[:, None]
 
 
-class VectorLeafFold:
-    r"""A model boosted on the training rows of one fold by multi-output regression trees.
+def newton_steps(leaf: IntArray, n_nodes: int, gradient: FloatArray, hessian: FloatArray, l2: float) -> FloatArray:
+    """Minus summed gradient over penalised summed Hessian for each node and label; 0 in nodes without rows."""
+    total = np.column_stack([np.bincount(leaf, column, n_nodes) for column in gradient.T])
+    curvature = l2 + np.column_stack([np.bincount(leaf, column, n_nodes) for column in hessian.T])
+    return np.divide(-total, curvature, out=np.zeros_like(total), where=curvature > 0)
 
-    The gain of a split in the second-order expansion of the loss is :math:`\sum_j G_j^2 / H_j` over both sides. A
-    regression tree maximises :math:`\sum_j (\sum_i t_{ij})^2 / n` for targets t, which is nearly the same for
-    :math:`t_{ij} = -g_{ij} / \sqrt{\bar h_j}`, with the mean Hessian of each label. The values of the leaves are then
-    exact Newton steps with penalty, shrunk by the learning rate.
 
-    Parameters are those of `Fold`.
+class Fold:
+    """A model that is boosted on the training rows of one fold, round by round.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Features of all rows, as `single_precision` returns them.
+    D : ndarray of shape (n_samples, n_labels)
+        Distributions.
+    weight : ndarray of shape (n_samples,)
+        Weights.
+    train, test : ndarray of int
+        Rows to learn from, and rows that are held out.
+    settings : BoostingSettings
+        Hyper-parameters.
+    seed : int
+        Seed of the rows, features and thresholds that are drawn.
     """
 
     def __init__(
@@ -111,35 +105,69 @@ class VectorLeafFold:
         settings: BoostingSettings,
         seed: int,
     ) -> None:
-        self.settings = settings
-        self.random = np.random.RandomState(seed)
-        self.X, self.X_test = X[train], X[test]
-        self.X_columns = self.X
-        if sparse.issparse(X):
-            self.X_columns = self.X.tocsc()
-            self.X_columns.sort_indices()
-        self.has_missing = not sparse.issparse(X) and bool(np.isnan(self.X).any())
         self.D, self.D_test = D[train], D[test]
         self.weight, self.test_weight = weight[train], weight[test]
-        base = log_mean(self.D, self.weight)
-        self.scores = np.tile(base, (len(train), 1))
-        self.test_scores = np.tile(base, (len(test), 1))
-        self.grown: list[tuple[Any, FloatArray]] = []
+        self.base = log_mean(self.D, self.weight)
+        self.settings = settings
+        self.n_features = X.shape[1]
+        self._start(X, train, test, seed)
+
+    def _start(self, X: Any, train: IntArray, test: IntArray, seed: int) -> None:
+        """Prepare the features."""
+        raise NotImplementedError
+
+    def add_round(self) -> float:
+        """Add a round; return the weighted sum of held-out divergences after it."""
+        raise NotImplementedError
+
+    def trees(self, n_rounds: int) -> FlatTrees:
+        """The trees of the first rounds."""
+        raise NotImplementedError
+
+    def gains(self, n_rounds: int) -> FloatArray:
+        """Total gain of the splits on each feature in the first rounds."""
+        raise NotImplementedError
 
     def advance(self, n_rounds: int) -> list[float]:
         """Add rounds; return the weighted sum of held-out divergences after each of them."""
-        sums = []
-        for _ in range(n_rounds):
-            self._add_tree()
-            sums.append(float(self.test_weight @ divergences(self.D_test, self.test_scores)))
-        return sums
+        return [self.add_round() for _ in range(n_rounds)]
 
-    def _add_tree(self) -> None:
+    def held_out(self, scores: FloatArray) -> float:
+        """Weighted sum of the divergences of the held-out rows with these scores."""
+        return float(self.test_weight @ divergences(self.D_test, scores))
+
+
+class VectorLeafFold(Fold):
+    r"""A model boosted on the training rows of one fold by multi-output regression trees.
+
+    The gain of a split in the second-order expansion of the loss is :math:`\sum_j G_j^2 / H_j` over both sides. A
+    regression tree maximises :math:`\sum_j (\sum_i t_{ij})^2 / n` for targets t, which is nearly the same for
+    :math:`t_{ij} = -g_{ij} / \sqrt{\bar h_j}`, with the mean Hessian of each label. The values of the leaves are then
+    exact Newton steps with penalty, shrunk by the learning rate.
+
+    Parameters are those of `Fold`.
+    """
+
+    def _start(self, X: Any, train: IntArray, test: IntArray, seed: int) -> None:
+        self.random = np.random.RandomState(seed)
+        self.X, self.X_test = X[train], X[test]
+        self.X_columns = self.X
+        if sparse.issparse(X):  # scikit-learn grows on CSC and predicts on CSR
+            self.X_columns = self.X.tocsc()
+            self.X_columns.sort_indices()
+        self.has_missing = not sparse.issparse(X) and bool(np.isnan(self.X).any())
+        self.scores = np.tile(self.base, (len(train), 1))
+        self.test_scores = np.tile(self.base, (len(test), 1))
+        self.grown: list[tuple[Any, FloatArray]] = []
+
+    def add_round(self) -> float:
+        """Add a tree; return the weighted sum of held-out divergences after it."""
         settings = self.settings
         gradient, hessian = derivatives(self.D, self.scores, self.weight)
         n_drawn = max(1, round(settings.subsample * len(self.D)))
         drawn = self.random.permutation(len(self.D)) < n_drawn
         in_bag = np.where(drawn, self.weight, 0.0)
+        # a label that is predicted with certainty has a Hessian of 0, by whose root the targets are divided
         per_weight = np.maximum(hessian[drawn].sum(axis=0) / in_bag.sum(), 1e-12)
         grow = ExtraTreeRegressor if settings.random_splits else DecisionTreeRegressor
         model = grow(
@@ -158,6 +186,7 @@ class VectorLeafFold:
         self.scores += values[leaf]
         self.test_scores += values[tree.apply(self.X_test)]
         self.grown.append((tree, values))
+        return self.held_out(self.test_scores)
 
     def trees(self, n_rounds: int) -> FlatTrees:
         """The trees of the first rounds."""
@@ -171,43 +200,26 @@ class VectorLeafFold:
         return gains
 
 
-def newton_steps(leaf: IntArray, n_nodes: int, gradient: FloatArray, hessian: FloatArray, l2: float) -> FloatArray:
-    """Minus summed gradient over penalised summed Hessian for each node and label; 0 in nodes without rows."""
-    total = np.column_stack([np.bincount(leaf, column, n_nodes) for column in gradient.T])
-    curvature = l2 + np.column_stack([np.bincount(leaf, column, n_nodes) for column in hessian.T])
-    return np.divide(-total, curvature, out=np.zeros_like(total), where=curvature > 0)
-
-
-class LightGBMFold:
+class LightGBMFold(Fold):
     """A model boosted on the training rows of one fold by LightGBM, one thread, deterministic.
 
     Parameters are those of `Fold`.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        D: FloatArray,
-        weight: FloatArray,
-        train: IntArray,
-        test: IntArray,
-        settings: BoostingSettings,
-        seed: int,
-    ) -> None:
+    def _start(self, X: Any, train: IntArray, test: IntArray, seed: int) -> None:
         import lightgbm  # an optional dependency
 
-        self.D, self.D_test = D[train], D[test]
-        self.weight, self.test_weight = weight[train], weight[test]
-        self.n_features = X.shape[1]
+        settings = self.settings
         self.finished = False
         parameters = {
             "objective": "none",  # gradient and Hessian are ours
-            "num_class": D.shape[1],
+            "num_class": self.D.shape[1],
             "metric": "None",
             "learning_rate": settings.learning_rate,
             "num_leaves": settings.max_leaf_nodes,
             "min_data_in_leaf": settings.min_samples_leaf,
             "feature_fraction": settings.max_features,
+            # LightGBM would draw no row where the fraction is of less than one
             "bagging_fraction": settings.subsample if settings.subsample * len(train) >= 1 else 1.0,
             "bagging_freq": 1,
             "lambda_l2": settings.l2,
@@ -220,12 +232,11 @@ class LightGBMFold:
             "num_threads": 1,
             "verbose": -1,
         }
-        base = log_mean(self.D, self.weight)
         training, held_out = (
             lightgbm.Dataset(
                 X[rows],
                 label=np.zeros(len(rows)),
-                init_score=np.tile(base, (len(rows), 1)),
+                init_score=np.tile(self.base, (len(rows), 1)),
                 feature_name=[f"x{j}" for j in range(self.n_features)],
                 params=parameters,
             )
@@ -238,17 +249,14 @@ class LightGBMFold:
     def _loss(self, scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
         return derivatives(self.D, scores, self.weight)
 
-    def _held_out(self, scores: FloatArray, _: Any) -> tuple[str, float, bool]:
-        return "divergence", float(self.test_weight @ divergences(self.D_test, scores)), False
+    def _measure(self, scores: FloatArray, _: Any) -> tuple[str, float, bool]:
+        return "divergence", self.held_out(scores), False
 
-    def advance(self, n_rounds: int) -> list[float]:
-        """Add rounds; return the weighted sum of held-out divergences after each of them."""
-        sums = []
-        for _ in range(n_rounds):
-            # once no label's tree can be split, LightGBM adds no more trees
-            self.finished = self.finished or self.booster.update(fobj=self._loss)
-            sums.append(self.booster.eval_valid(feval=self._held_out)[0][2])
-        return sums
+    def add_round(self) -> float:
+        """Add a tree for each label; return the weighted sum of held-out divergences after them."""
+        # once no label's tree can be split, LightGBM adds no more trees
+        self.finished = self.finished or self.booster.update(fobj=self._loss)
+        return float(self.booster.eval_valid(feval=self._measure)[0][2])
 
     def trees(self, n_rounds: int) -> FlatTrees:
         """The trees of the first rounds, those of one round in the order of the labels."""
@@ -284,8 +292,6 @@ def read_trees(model: str, n_features: int) -> FlatTrees:
             )
         }
         decision = inner["decision_type"]
-        if (decision & _CATEGORICAL).any():
-            raise ValueError("LightGBM made a categorical split, which these arrays cannot hold.")
         # where training saw no missing value, LightGBM reads NaN as 0
         learned = (decision >> _MISSING_SHIFT) == _MISSING_IS_NAN
         missing_left = np.where(learned, (decision & _DEFAULT_LEFT) > 0, inner["threshold"] >= 0.0)
@@ -349,8 +355,8 @@ class GradientBoostingLDL(GroupedLDL):
         Fraction of the features to consider, drawn for each tree ("lightgbm") or each split ("sklearn"); "auto" is .3,
         but at least eight features.
     subsample : float, default=0.7
-        Share of the training rows that each round sees, drawn without replacement. On many rows it is lowered so that a
-        round sees at most 20,000.
+        Fraction of the training rows that each round sees, drawn without replacement. On many rows it is lowered so
+        that a round sees at most 20,000.
     l2_regularization : float, default=1.0
         The penalty λ in the leaf values.
     random_splits : bool or "auto", default="auto"
@@ -381,7 +387,7 @@ class GradientBoostingLDL(GroupedLDL):
     oof_score_ : float
         Minus the mean Kullback-Leibler divergence of the out-of-fold predictions.
     feature_importances_ : ndarray of shape (n_features,)
-        Share of the total gain of all splits that each feature brings; they sum to one.
+        Fraction of the total gain of all splits that each feature brings; they sum to one.
     trees_ : list
         The trees of each fold's model.
     bases_ : ndarray of shape (n_models, n_labels)
@@ -501,6 +507,7 @@ class GradientBoostingLDL(GroupedLDL):
 
     def _fit_grouped(self, X: Any, D: FloatArray, sample_weight: FloatArray | None, groups: IntArray | None) -> None:
         X = single_precision(X, fitting=True)
+        # a mean weight of one: the penalty on leaf values counts as in a fit without weights
         weight = np.ones(len(D)) if sample_weight is None else sample_weight / sample_weight.mean()
         self.label_order_ = put_in_order(D)  # so that permuting the labels permutes the prediction
         exact = np.ascontiguousarray(D[:, self.label_order_])
@@ -559,13 +566,14 @@ class GradientBoostingLDL(GroupedLDL):
         return [test for _, test in pairs_of(fold_of)]
 
     def _settings(self, n_train: int, n_features: int) -> BoostingSettings:
-        leaves, least = self.max_leaf_nodes, self.min_samples_leaf
-        share, random_splits = self.max_features, self.random_splits
+        leaves, min_rows = self.max_leaf_nodes, self.min_samples_leaf
+        fraction, random_splits = self.max_features, self.random_splits
         return BoostingSettings(
             learning_rate=float(self.learning_rate),
             max_leaf_nodes=(15 if self.engine_ == "lightgbm" else 31) if isinstance(leaves, str) else int(leaves),
-            min_samples_leaf=int(np.clip(n_train // 16, 3, 20)) if isinstance(least, str) else int(least),
-            max_features=min(1.0, max(0.3, 8 / n_features)) if isinstance(share, str) else float(share),
+            # with five folds a sixteenth of the training rows is a twentieth of all
+            min_samples_leaf=int(np.clip(n_train // 16, 3, 20)) if isinstance(min_rows, str) else int(min_rows),
+            max_features=min(1.0, max(0.3, 8 / n_features)) if isinstance(fraction, str) else float(fraction),
             subsample=min(float(self.subsample), MANY_ROWS / n_train),
             l2=float(self.l2_regularization),
             random_splits=n_train < FEW_ROWS if isinstance(random_splits, str) else bool(random_splits),

@@ -23,7 +23,9 @@ from skldl.exceptions import DataError, NonFiniteError
 from skldl.utils.typing import FloatArray, IntArray
 
 ROWS_AT_ONCE = 16384
-FEW_ROWS = 32  # up to here one NumPy pass over all trees is faster than one call for each tree
+"""Rows of a block in predictions: few enough that a block in single precision is a small array."""
+FEW_ROWS = 32
+"""Up to so many rows one NumPy pass over all trees is faster than one call for each tree."""
 _TYPES: dict[str, type] = {
     "sizes": np.int64,
     "left": np.int32,

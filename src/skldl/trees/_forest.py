@@ -27,12 +27,16 @@ from skldl.utils.mean_mixture import mean_distribution, means_without, row_weigh
 from skldl.utils.parameters import COUNT, FRACTION, N_JOBS, NONE, POSITIVE, RANDOM_STATE, number, one_of
 from skldl.utils.typing import FloatArray, IntArray
 
-LEAF_SIZES = (1, 8, 3, 20)  # the first two are tried with every kind and max_features, the others with the best
+LEAF_SIZES = (1, 8, 3, 20)
+"""Leaf sizes to try: the first two with every kind and ``max_features``, the others with the best of these."""
 KINDS = ("extra", "random")
 MAX_FEATURES: dict[str, tuple[float | str, ...]] = {"extra": (0.33, 1.0), "random": ("sqrt", 0.33)}
-TREES_AT_ONCE = 10  # one task of joblib; sums run over tasks in order, so that n_jobs never changes a result
-TARGET_DIGITS = 10  # so that rounding errors cannot decide between equally good splits
-MANY_ROWS = 20_000  # maximum numbers of rows for each tree and for the choice of settings
+TREES_AT_ONCE = 10
+"""Trees of one task of joblib. Sums run over tasks in order, so that ``n_jobs`` never changes a result."""
+TARGET_DIGITS = 10
+"""Decimals of the targets: rounding errors cannot decide between equally good splits."""
+MANY_ROWS = 20_000
+"""Maximum number of rows for each tree and for the choice of settings. Chosen by hand."""
 SHARPNESSES = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
 MEAN_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
@@ -70,6 +74,7 @@ def grow_trees(
     """Grow a few trees of a forest and collect their votes for the rows that they did not see."""
     grow = ExtraTreeRegressor if settings.kind == "extra" else DecisionTreeRegressor
     trees, values = [], []
+    # scikit-learn's check of the rows finds the features with missing values, which only dense rows can have
     is_plain = not sparse.issparse(X) and bool(np.isfinite(X).all())
     votes, squares = np.zeros(D.shape), np.zeros(D.shape)
     n_votes, importances = np.zeros(len(D), dtype=np.int64), np.zeros(X.shape[1])
@@ -166,6 +171,7 @@ def choose_calibration(
     large leaves and low sharpness.
     """
     results = []
+    # by the delta method: p^b has the relative variance b² var/p², which mixing multiplies by (1 − s)²
     relative_variance = np.divide(variance, P**2, out=np.zeros_like(P), where=P > 0)
     weight = row_weights(len(D), weight)
     minus_entropy = float(weight @ xlogy(D, D).sum(axis=1))
@@ -211,19 +217,19 @@ class RandomForestLDL(GroupedLDL):
         settings: the divergences of the kinds often differ by less than the noise of the choice, and their errors are
         not the same.
     min_samples_leaf : int or "auto", default="auto"
-        Least number of rows in a leaf; "auto" tries 1, 3, 8 and 20.
+        Minimum number of rows in a leaf; "auto" tries 1, 3, 8 and 20.
     max_features : float, int, "sqrt", None or "auto", default="auto"
-        Features to consider for each split, as in scikit-learn (a float is a share, None means all). "auto" tries .33
-        and 1.0 for extra trees, "sqrt" and .33 for random ones.
+        Features to consider for each split, as in scikit-learn (a float is a fraction, None means all). "auto" tries
+        .33 and 1.0 for extra trees, "sqrt" and .33 for random ones.
     criterion : {"hellinger", "squared_error"}, default="hellinger"
         Distance that a split minimises within its nodes.
     max_samples : int, float or "auto", default="auto"
-        Size of a bootstrap sample: a number of rows, or a share of them. "auto" takes as many as there are rows, but
+        Size of a bootstrap sample: a number of rows, or a fraction of them. "auto" takes as many as there are rows, but
         at most 20,000.
     sharpness : float or "auto", default="auto"
         Exponent b, 1 for none; "auto" tries ten from .7 to 2.
     mean_share : float or "auto", default="auto"
-        Share s, from 0 to 1; "auto" tries ten from .001 to .5. With 0, a label can be predicted with probability 0.
+        Fraction s, from 0 to 1; "auto" tries ten from .001 to .5. With 0, a label can be predicted with probability 0.
     n_trial_estimators : int, default=30
         Number of trees for each setting that is tried.
     n_jobs : int, default=None
@@ -246,7 +252,7 @@ class RandomForestLDL(GroupedLDL):
     trials_ : list of tuple
         Every setting tried: kind, max_features, min_samples_leaf and its out-of-bag divergence.
     sharpness_, mean_share_ : float
-        The exponent and the share in use.
+        The exponent and the fraction in use.
     mean_ : ndarray of shape (n_labels,)
         Mean training distribution.
     feature_importances_ : ndarray of shape (n_features,)
@@ -442,6 +448,7 @@ class RandomForestLDL(GroupedLDL):
         sharpnesses = SHARPNESSES if self.sharpness == "auto" else (float(self.sharpness),)
         shares = MEAN_SHARES if self.mean_share == "auto" else (float(self.mean_share),)
         votes = bag.n_votes[rows, None]
+        # the variance of one tree's votes; a mean of v trees has 1/v of it, the mean of all trees 1/n_estimators
         spread = (bag.squares[rows] - bag.votes[rows] ** 2 / np.maximum(votes, 1)) / np.maximum(votes - 1, 1)
         excess = np.maximum(1.0 / np.maximum(votes, 1) - 1.0 / self.n_estimators, 0.0)
         weight = None if weight is None else weight[rows]

@@ -25,7 +25,7 @@ from skldl.utils.solvers import minimise
 from skldl.utils.typing import FloatArray
 
 MIN_PROBABILITY = 1e-300
-"""Divisors and arguments of logarithms are raised to it."""
+"""Divisors and arguments of logarithms are raised to it: nearly the smallest number with all its digits."""
 
 
 def leaf_weights(decisions: FloatArray) -> FloatArray:
@@ -54,6 +54,7 @@ def tree_loss(scores: FloatArray, Q: FloatArray, D: FloatArray, weight: FloatArr
     mu = leaf_weights(decisions)
     g = np.maximum(mu @ Q, MIN_PROBABILITY)
     loss = -float(weight @ (D * np.log(g)).sum(axis=1))
+    # sums of it below a node are derivatives in the two decisions there; both halves of each level are summed at once
     mass = mu * ((D / g) @ Q.T) * weight[:, None]  # minus the derivative in ln µ_ℓ
     gradient = np.empty_like(scores)
     n_samples, n_leaves = mu.shape

@@ -21,11 +21,13 @@ from skldl.utils.parameters import COUNT, POSITIVE, integer, number, one_of
 from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray, IntArray
 
-MAX_STEP = 4.0  # |t| is clipped here, as LogitBoost clips z
+MAX_STEP = 4.0
+"""|t| is clipped here, as LogitBoost clips z."""
 
 
 def pair_hessians(p: FloatArray, weight: FloatArray) -> FloatArray:
     """Σ ω [p_r (1 − p_r) + p_s (1 − p_s) + 2 p_r p_s] for all pairs (n_labels, n_labels)."""
+    # all pairs from one product of matrices: p(1 − p) of both labels, and twice the product of both
     products = p.T @ (p * weight[:, None])
     alone = weight @ p - np.diag(products)
     return np.asarray(alone[:, None] + alone + 2.0 * products)
@@ -49,6 +51,7 @@ def pair_to_split(error: FloatArray, p: FloatArray, weight: FloatArray, ridge: f
 
 def _first_largest(gain: FloatArray) -> tuple[int, int]:
     """Row and column of the first entry that is the largest up to rounding."""
+    # 1e-9: sums in another order must choose the same pair
     position = int(np.argmax(gain.ravel() >= gain.max() * (1.0 - 1e-9)))
     r, s = divmod(position, len(gain))
     return r, s

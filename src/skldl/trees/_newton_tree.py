@@ -17,7 +17,7 @@ Statistics = Callable[[IntArray], tuple[FloatArray, FloatArray]]
 LeafValue = Callable[[IntArray], FloatArray]
 
 MIN_GAIN = 1e-12
-"""A smaller gain is rounding."""
+"""A smaller gain is rounding: losses are of order 1."""
 BLOCK_CELLS = 1 << 22
 """Codes of features are summed in blocks of at most about this many."""
 
@@ -181,11 +181,12 @@ def _best_split(
             _running_sums(np.bincount(codes, np.repeat(part, width), end - origin), offsets, lengths)
             for part in (gradient, hessian, weight[rows])
         )
+        # what remains of the total may be negative by rounding, where all rows are on the left
         gain = G**2 / (H + ridge) + (total_G - G) ** 2 / (np.maximum(total_H - H, 0.0) + ridge)
         gain = 0.5 * (gain - total_G**2 / (total_H + ridge))
         gain[(w < min_weight) | (total_w - w < min_weight)] = 0.0
         gain[offsets + lengths - 1] = 0.0  # all rows on the left
-        # equal gains, up to rounding, go to the first column
+        # gains that are equal up to rounding go to the first column, so that the order of sums does not decide
         cut = int(np.argmax(gain >= gain.max() * (1.0 - 1e-9)))
         if gain[cut] > best[0] * (1.0 + 1e-9):
             column = int(np.searchsorted(offsets, cut, side="right")) - 1 + start
@@ -195,6 +196,6 @@ def _best_split(
 
 def _running_sums(values: npt.NDArray[Any], offsets: IntArray, lengths: IntArray) -> FloatArray:
     """Running sums inside each column."""
-    sums = np.cumsum(values)
+    sums = np.cumsum(values)  # of all columns in one pass; each then loses what came before its first bin
     before = np.where(offsets > 0, sums[offsets - 1], 0.0)
     return np.asarray(sums - np.repeat(before, lengths))

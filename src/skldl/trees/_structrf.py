@@ -23,7 +23,7 @@ from skldl.utils.parameters import COUNT, RANDOM_STATE, number
 from skldl.utils.typing import FloatArray, IntArray
 
 MAX_ROUNDS = 50
-"""Rounds of 2-means; it usually ends after a few."""
+"""Maximum number of rounds of 2-means, which usually ends after a few."""
 MIN_GAIN = 1e-12
 """A smaller gain is rounding."""
 ROUNDING = 1e-9
@@ -122,7 +122,7 @@ def best_split(
         cut = int(np.argmax(gain[row] >= almost))
         ends = table.values[position[best]][[below[row, cut], above[row, cut]]]
         found = gain[row, cut]
-    low, high = ends.tolist()  # Python floats: their difference may overflow without a warning
+    low, high = ends.tolist()
     threshold = low + 0.5 * (high - low)
     return float(found), int(columns[best]), threshold if threshold < high else low  # rounding may reach the upper end
 
@@ -141,7 +141,7 @@ def _gains_of_two_values(
     w_right, second_right, n_right = (is_high[rows].T @ parts)[chosen].T
     total, total_second = float(w.sum()), float(w @ second)
     gain = _gain(total - w_right, total_second - second_right, total, total_second)
-    slack = ROUNDING * total
+    slack = ROUNDING * total  # sums of equal weights in another order must pass the same test
     allowed = (n_right > 0) & (n_right < len(rows))
     allowed &= (w_right >= min_weight - slack) & (total - w_right >= min_weight - slack)
     return np.where(allowed, gain, 0.0)
@@ -191,7 +191,8 @@ def _gain_of_counts(second_left: npt.NDArray[np.intp], n_rows: int, n_second: in
 
 def _gain(w_left: FloatArray, second_left: FloatArray, total: float, total_second: float) -> FloatArray:
     """Information gain from the weights on the left, of all rows and of class 2."""
-    left = _impurity(w_left, second_left)
+    # both sides can be what remains of a total: rounding takes such differences below 0, where x ln x is NaN
+    left = _impurity(w_left, np.maximum(second_left, 0.0))
     right = _impurity(np.maximum(total - w_left, 0.0), np.maximum(total_second - second_left, 0.0))
     return np.asarray((_impurity(np.array(total), np.array(total_second)) - left - right) / total)
 
@@ -205,6 +206,7 @@ def _impurity(w: FloatArray, w_second: FloatArray) -> FloatArray:
 def two_clusters(D: FloatArray, weight: FloatArray) -> npt.NDArray[np.bool_]:
     """Split rows into two clusters by weighted 2-means, starting across the direction of largest variance."""
     centred = D - weight @ D / weight.sum()
+    # a start that is not random: the same clusters in every run
     axis = np.linalg.eigh(centred.T @ (centred * weight[:, None]))[1][:, -1]
     second = centred @ axis > 0
     for _ in range(MAX_ROUNDS):
@@ -212,6 +214,7 @@ def two_clusters(D: FloatArray, weight: FloatArray) -> npt.NDArray[np.bool_]:
             break
         parts = weight * np.array([~second, second])
         other, centre = parts @ D / parts.sum(axis=1, keepdims=True)
+        # ‖d − centre‖² < ‖d − other‖², without ‖d‖²
         nearer = D @ (centre - other) > 0.5 * (centre @ centre - other @ other)
         if np.array_equal(nearer, second):
             break
@@ -302,6 +305,7 @@ class StructRF(BaseLDL):
 
     def _fit(self, X: FloatArray, D: FloatArray, sample_weight: FloatArray | None) -> None:
         random = check_random_state(self.random_state)
+        # only ratios of weights count, so the largest may be one
         weight = np.ones(len(X)) if sample_weight is None else sample_weight / sample_weight.max()
         X = X.astype(np.float64, copy=False)
         self.trees_ = []
