@@ -25,7 +25,7 @@ from skldl.report._figures import comparison_figures
 from skldl.report._page import columns_of_words, sort_key
 from skldl.report._summary import headline, skill_figure, skills_with_intervals, trusted_tests
 from skldl.testing import make_distributions
-from skldl.uncertainty._calibration_maps import cross_fit_maps
+from skldl.uncertainty._calibrated import cross_fit_maps
 
 SCRIPT = "<script>alert(1)</script>"
 

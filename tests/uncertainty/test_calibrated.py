@@ -10,7 +10,6 @@ from skldl.exceptions import ParameterError
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 from skldl.uncertainty import CalibratedLDL
-from skldl.uncertainty._calibration_maps import CalibrationMap, fit_map
 
 FOLDS_DIFFER = "the folds differ between weights and copies"
 EXPECTED = dict.fromkeys(
@@ -52,18 +51,18 @@ def test_common_checks():
 
 
 @pytest.mark.parametrize("method", ["temperature", "vector"])
-def test_maps_undo_what_was_done_to_the_truth(method):
+def test_maps_undo_what_was_done_to_the_truth(as_given, method):
     rng = np.random.default_rng(0)
     D = rng.dirichlet(np.ones(4), size=3000)
     b = np.array([0.5, -0.2, 0.0, 0.0]) if method == "vector" else np.zeros(4)
     P = softmax(2.0 * np.log(D) + b, axis=1)
-    found = fit_map(method, D, P, P, None)
-    np.testing.assert_allclose(found.weights, 0.5, atol=0.01)
-    np.testing.assert_allclose(found.offset - found.offset.mean(), -(b - b.mean()) / 2, atol=0.02)
-    np.testing.assert_allclose(found.apply(P, P), D, atol=0.01)
+    found = CalibratedLDL(as_given, method=method, random_state=0).fit(P, D)
+    np.testing.assert_allclose(found.weights_, 0.5, atol=0.01)
+    np.testing.assert_allclose(found.offset_ - found.offset_.mean(), -(b - b.mean()) / 2, atol=0.02)
+    np.testing.assert_allclose(found.predict(P), D, atol=0.01)
 
 
-def test_vector_scaling_minimises_its_objective_with_weights():
+def test_vector_scaling_minimises_its_objective_with_weights(as_given):
     rng = np.random.default_rng(1)
     D, P, weight = rng.dirichlet(np.ones(3), 60), rng.dirichlet(np.ones(3), 60), rng.uniform(0.5, 2, 60)
 
@@ -73,18 +72,19 @@ def test_vector_scaling_minimises_its_objective_with_weights():
             -np.average((D * scores).sum(axis=1), weights=weight) + (((x[:3] - 1) ** 2).sum() + (x[3:] ** 2).sum()) / 60
         )
 
-    found = fit_map("vector", D, P, P, weight)
+    found = CalibratedLDL(as_given, method="vector", random_state=0).fit(P, D, sample_weight=weight)
     plain = minimize(objective, np.r_[np.ones(3), np.zeros(3)], method="Powell", bounds=[(0, 5)] * 3 + [(-5, 5)] * 3)
-    assert objective(np.r_[found.weights, found.offset]) <= plain.fun + 1e-8
+    assert objective(np.r_[found.weights_, found.offset_]) <= plain.fun + 1e-8
 
 
-def test_shrinkage_finds_the_share_that_the_noise_asks_for():
+def test_shrinkage_finds_the_fraction_that_the_noise_needs(as_given):
     rng = np.random.default_rng(2)
     mean = np.array([0.2, 0.3, 0.5])
     D = rng.dirichlet(40 * mean, size=2000)
     noise = rng.dirichlet(4 * mean, size=2000)  # has nothing to do with D
-    assert fit_map("shrink", D, noise, np.tile(mean, (2000, 1)), None).mean_share >= 0.7
-    assert fit_map("shrink", D, D, np.tile(mean, (2000, 1)), None).mean_share == 0.0
+    model = CalibratedLDL(as_given, method="shrink", random_state=0)
+    assert model.fit(noise, D).mean_share_ >= 0.7
+    assert model.fit(D, D).mean_share_ == 0.0
 
 
 @pytest.mark.parametrize(("distortion", "best"), [({"power": 3.0}, "temperature"), ({"shift": 1.0}, "vector")])
@@ -126,9 +126,10 @@ def test_groups_are_held_out_together(rows):
     assert apart.mean_share_ > mixed.mean_share_
 
 
-def test_the_identity_changes_nothing():
-    P = np.array([[0.0, 1.0], [0.3, 0.7]])
-    np.testing.assert_array_equal(CalibrationMap(np.ones(2), np.zeros(2)).apply(P, P), P)
+def test_without_a_map_degrees_of_zero_stay_zero(as_given):
+    P = np.array([[0.0, 1.0], [0.3, 0.7], [0.1, 0.9], [0.2, 0.8]])
+    model = CalibratedLDL(as_given, method="none", n_folds=2, random_state=0).fit(P, P)
+    np.testing.assert_array_equal(model.predict(P), P)
 
 
 def test_bad_parameters():

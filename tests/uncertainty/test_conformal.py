@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import softmax
+from scipy.special import rel_entr, softmax
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
@@ -17,10 +17,15 @@ from skldl import SABFGS, MeanDistribution
 from skldl.data import load_dataset
 from skldl.exceptions import DataError, ParameterError
 from skldl.uncertainty import ConformalLDL, TooFewCalibrationRowsWarning
-from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
 
 WEIGHTS = np.random.default_rng(9).normal(size=(4, 3))
 LINEAR = SABFGS(alpha=1e-3, fit_intercept=True)
+SCALE = np.array([0.3, 0.2, 0.1])
+SCORES = {
+    "total_variation": lambda D, P: 0.5 * np.abs(D - P).sum(axis=1),
+    "kullback_leibler": lambda D, P: rel_entr(D, P).sum(axis=1),
+    "label": lambda D, P: (np.abs(D - P) / SCALE).max(axis=1),
+}
 
 
 def draw(seed, n, *, groups=None, noise=20.0):
@@ -50,13 +55,26 @@ def coverage(n_draws, n_fit, *, level=0.9, n_test=200, **options):
     return float(np.mean(shares))
 
 
-@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
+@pytest.fixture
+def calibrated(as_given):
+    """A model that predicts its features, with calibration scores, scales of the labels and groups of choice."""
+
+    def make(score, scores, scale=1.0, groups=None):
+        rows = np.full((1, 3), 1 / 3)
+        model = ConformalLDL(as_given.fit(rows, rows), method="prefit", score=score).fit(rows, rows)
+        model.calibration_scores_, model.label_scale_, model.groups_ = np.array(scores), np.full(3, scale), groups
+        return model
+
+    return make
+
+
+@pytest.mark.parametrize("score", SCORES)
 def test_split_covers_what_it_promises(score):
     assert 0.88 <= coverage(40, 800, score=score) <= 0.92
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
+@pytest.mark.parametrize("score", SCORES)
 def test_split_covers_over_two_hundred_draws(score):
     assert 0.89 <= coverage(200, 800, score=score) <= 0.91
 
@@ -69,9 +87,7 @@ def test_cross_validation_plus_comes_near_the_level(score):
 def test_as_many_folds_as_rows_are_the_jackknife_plus():
     X, D = draw(0, 40)
     model = ConformalLDL(MeanDistribution(), method="cv+", n_folds=40, random_state=0).fit(X, D)
-    expected = [
-        score_rows("total_variation", D[i : i + 1], np.delete(D, i, 0).mean(0)[None], None)[0] for i in range(40)
-    ]
+    expected = [0.5 * np.abs(D[i] - np.delete(D, i, 0).mean(axis=0)).sum() for i in range(40)]
     np.testing.assert_allclose(model.calibration_scores_, expected, atol=1e-12)
 
 
@@ -89,43 +105,49 @@ def test_the_ball_of_cv_plus_holds_the_region_itself():
     assert n_inside > 100
 
 
-@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
-def test_bounds_against_a_search_over_the_simplex(score):
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("radius", [0.0513, 0.3037, 0.9011])  # no point of the grid at the edge
+@pytest.mark.parametrize("center", [[0.2, 0.3, 0.5], [0.02, 0.08, 0.9], [1 / 3, 1 / 3, 1 / 3]])
+def test_bounds_against_a_search_over_the_simplex(calibrated, score, radius, center):
     steps = np.linspace(0, 1, 401)
     a, b = (grid.ravel() for grid in np.meshgrid(steps, steps))
     simplex = np.c_[a, b, 1 - a - b][a + b <= 1 + 1e-12].clip(0)
-    scale = np.array([0.3, 0.2, 0.1])
-    for center in ([0.2, 0.3, 0.5], [0.02, 0.08, 0.9], [1 / 3, 1 / 3, 1 / 3]):
-        for radius in (0.05, 0.3, 0.9):
-            P = np.array([center])
-            inside = score_rows(score, simplex, np.broadcast_to(P, simplex.shape), scale) <= radius
-            lower, upper = bounds(score, P, np.array([radius]), scale)
-            np.testing.assert_allclose(lower[0], simplex[inside].min(axis=0), atol=0.006)
-            np.testing.assert_allclose(upper[0], simplex[inside].max(axis=0), atol=0.006)
+    centers = np.tile(center, (len(simplex), 1))
+    region = calibrated(score, [radius], SCALE).predict_region(centers, 0.5)
+    inside = SCORES[score](simplex, centers) <= radius
+    np.testing.assert_array_equal(region.contains(simplex), inside)
+    np.testing.assert_allclose(region.lower[0], simplex[inside].min(axis=0), atol=0.006)
+    np.testing.assert_allclose(region.upper[0], simplex[inside].max(axis=0), atol=0.006)
 
 
-@pytest.mark.parametrize("score", ["total_variation", "kullback_leibler", "label"])
-def test_the_centre_is_inside_of_every_region(score):
+@pytest.mark.parametrize("score", SCORES)
+def test_the_centre_is_inside_of_every_region(calibrated, score):
     """Also where the cut by the simplex rounds: a width was -1e-16."""
-    P = np.random.default_rng(0).dirichlet(np.ones(5), size=500)
+    P = np.random.default_rng(0).dirichlet(np.ones(3), size=500)
     P *= 1 + np.random.default_rng(1).integers(-2, 3, size=(500, 1)) * 2.0**-53
-    lower, upper = bounds(score, P, np.zeros(500), np.full(5, 0.1))
-    assert (lower <= P).all()
-    assert (upper >= P).all()
+    region = calibrated(score, [0.0], 0.1).predict_region(P, 0.5)
+    assert (region.lower <= region.center).all()
+    assert (region.upper >= region.center).all()
 
 
-def test_bounds_of_the_divergence_where_a_label_has_no_mass():
-    lower, upper = bounds("kullback_leibler", np.array([[0.0, 1.0]]), np.array([0.1]), np.ones(2))
-    np.testing.assert_allclose(lower, [[0.0, 1.0]])
-    np.testing.assert_allclose(upper, [[0.0, 1.0]])
+def test_bounds_of_the_divergence_where_a_label_has_no_mass(calibrated):
+    region = calibrated("kullback_leibler", [0.1]).predict_region([[0.0, 0.0, 1.0]], 0.5)
+    np.testing.assert_allclose(region.lower, [[0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(region.upper, [[0.0, 0.0, 1.0]])
 
 
-def test_quantile_counts_as_the_theorem_says():
-    scores = np.arange(1.0, 21.0)
-    assert conformal_quantile(scores, 0.9) == 19.0  # ⌈21 · 0.9⌉ = 19
-    assert conformal_quantile(scores, 0.96) == np.inf
-    assert conformal_quantile(scores, 0.9, np.arange(20)) == 19.0  # groups of one row are rows
-    assert conformal_quantile(np.array([1.0, 1.0, 5.0]), 0.6, np.array([0, 0, 1])) == 5.0
+@pytest.mark.parametrize(
+    ("scores", "groups", "level", "radius"),
+    [
+        (range(1, 21), None, 0.9, 19.0),  # ⌈21 · 0.9⌉ = 19
+        (range(1, 20), None, 0.9, 18.0),  # 20 · 0.9 is a whole number up to rounding
+        (range(1, 21), np.arange(20), 0.9, 19.0),  # groups of one row are rows
+        ([1.0, 1.0, 5.0], np.array([0, 0, 1]), 0.6, 5.0),
+    ],
+)
+def test_quantile_counts_as_the_theorem_says(calibrated, scores, groups, level, radius):
+    model = calibrated("label", [float(score) for score in scores], groups=groups)
+    assert model.predict_region(np.full((1, 3), 1 / 3), level).radius[0] == radius
 
 
 def test_coverage_within_each_stratum():
@@ -249,8 +271,7 @@ def test_bad_arguments():
         ConformalLDL(LINEAR, covers="true").fit(X, D, counts=np.full_like(D, np.inf))
 
 
-def test_scores_of_impossible_rows_are_infinite_and_covered_only_by_everything():
-    assert score_rows("kullback_leibler", np.array([[0.5, 0.5]]), np.array([[1.0, 0.0]]), np.ones(2))[0] == np.inf
+def test_impossible_rows_are_covered_only_by_the_whole_simplex():
     X, D = np.zeros((40, 1)), np.tile([1.0, 0.0], (40, 1))
     model = ConformalLDL(MeanDistribution(), score="kullback_leibler", calibration_size=0.5, random_state=0).fit(X, D)
     finite = model.predict_region(X[:2], 0.9)
@@ -280,15 +301,15 @@ def test_groups_and_strata_of_cv_plus_count_as_the_definition_says():
     groups, strata = np.repeat(np.arange(20), 3), np.repeat([0, 1], 30)
     model = ConformalLDL(MeanDistribution(), method="cv+", n_folds=5, random_state=0)
     model.fit(X, D, groups=groups, strata=strata)
-    region = model.predict_region(X, 0.7, strata=strata)
-    inside = region.contains(D)
+    exceeding = np.zeros(60, dtype=int)
     for row in range(60):
-        mass = 0.0
         for other in np.flatnonzero(strata == strata[row]):
             member = model.fold_estimators_[model.folds_[other]]
             own = 0.5 * np.abs(D[row] - member.predict(X[[row]])[0]).sum()
-            mass += (own > model.calibration_scores_[other]) / 3
-        assert inside[row] == (mass < 0.7 * 11 - 1e-9)
+            exceeding[row] += own > model.calibration_scores_[other] + 1e-12  # a row itself is no larger
+    for limit in range(15, 30):  # in rows, of which each group has three: also where a sum of thirds is at the limit
+        inside = model.predict_region(X, limit / 33, strata=strata).contains(D)
+        np.testing.assert_array_equal(inside, exceeding < limit)
 
 
 @pytest.mark.slow

@@ -5,9 +5,8 @@ import pytest
 from scipy.special import softmax
 
 from skldl import SABFGS
-from skldl.ensemble._members import seed_of
 from skldl.uncertainty import ConformalLDL
-from skldl.uncertainty._intervals import Intervals, coverage_of_folds
+from skldl.uncertainty._intervals import Intervals, coverage_of_folds  # not exported: for model files of tables
 
 WEIGHTS = np.random.default_rng(9).normal(size=(4, 3))
 
@@ -120,7 +119,7 @@ def test_intervals_for_the_truth_cover_it_and_are_narrower():
         ratio.append(radius[0] / Intervals(D[300:500], P[:200], scale).around(P[:1], 0.9)[2][0])
     assert 0.88 <= np.mean(inside) <= 0.96
     assert 0.88 <= np.mean(near) <= 0.96
-    assert np.mean(ratio) < 0.9  # the shares of ten votes scatter more than what is behind them
+    assert np.mean(ratio) < 0.9  # the fractions of ten votes scatter more than what is behind them
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -131,7 +130,9 @@ def test_they_are_the_regions_for_the_truth_of_conformal_prediction(grouped):
     model = ConformalLDL(fitted, method="prefit", score="label", covers="true", random_state=0)
     region = model.fit(X[100:], D[100:], groups=groups, counts=counts[100:]).predict_region(X[:20], 0.8)
     P = fitted.predict(X)
-    stored = Intervals.of_the_truth(counts[100:], P[100:], np.ones(3), groups, seed_of(0))
+    stored = Intervals.of_the_truth(
+        counts[100:], P[100:], np.ones(3), groups, np.random.RandomState(0).randint(2**31 - 1)
+    )
     assert stored.n_rows_ == 200
     stored._check_fitted_state()
     lower, upper, _ = stored.around(P[:20], 0.8)

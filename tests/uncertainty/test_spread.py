@@ -9,14 +9,6 @@ from skldl import SABFGS, BaseLDL, MeanDistribution
 from skldl.exceptions import DataError, ParameterError
 from skldl.testing import check_estimator
 from skldl.uncertainty import DirichletSpread, coverage_curve
-from skldl.uncertainty._coverage import votes_ranks
-from skldl.uncertainty._dirichlet import (
-    dirichlet_log_density,
-    fill_zeros,
-    fit_concentration,
-    log_concentration_slope,
-    votes_log_likelihood,
-)
 
 WEIGHTS = np.random.default_rng(9).normal(size=(4, 3))
 
@@ -43,25 +35,37 @@ def test_common_checks():
     check_estimator(DirichletSpread(SABFGS(alpha=1e-3), random_state=0))
 
 
-def test_densities_and_slopes_against_scipy_and_finite_differences():
+def test_likelihoods_are_those_of_scipy():
     rng = np.random.default_rng(0)
-    P, D = rng.dirichlet(np.ones(3), 6), rng.dirichlet(np.ones(3), 6)
-    counts = rng.integers(0, 5, size=(6, 3)).astype(float) + np.array([1.0, 0.0, 0.0])
-    tau = rng.uniform(1, 30, 6)
-    expected = [stats.dirichlet.logpdf(d, t * p) for d, t, p in zip(D, tau, P, strict=True)]
-    np.testing.assert_allclose(dirichlet_log_density(D, P, tau), expected, rtol=1e-10)
-    known = [
-        stats.dirichlet_multinomial.logpmf(n.astype(int), t * p, int(n.sum()))
-        for n, t, p in zip(counts, tau, P, strict=True)
-    ]
-    coefficient = stats.multinomial(counts.sum(axis=1).astype(int), np.full(3, 1 / 3)).logpmf(counts)
+    X, D = draw(0, 200)
+    model = DirichletSpread(KnownMean(), concentration="features", random_state=0).fit(X, D)
+    P, tau = model.predict(X[:6]), model.predict_concentration(X[:6])
+    expected = [stats.dirichlet.logpdf(d, t * p) for d, t, p in zip(D, tau, P, strict=False)]
+    np.testing.assert_allclose(model.log_likelihood(X[:6], D[:6]), expected, rtol=1e-10)
+    counts = rng.integers(0, 5, size=(6, 3)) + np.array([1, 0, 0])
+    known = [stats.dirichlet_multinomial.logpmf(n, t * p, n.sum()) for n, t, p in zip(counts, tau, P, strict=True)]
+    coefficient = stats.multinomial(counts.sum(axis=1), np.full(3, 1 / 3)).logpmf(counts)
     coefficient = coefficient + counts.sum(axis=1) * np.log(3)
-    np.testing.assert_allclose(votes_log_likelihood(counts, P, tau) + coefficient, known, rtol=1e-8)
-    step = 1e-5
-    for truth, density in (({"D": D}, dirichlet_log_density), ({"counts": counts}, votes_log_likelihood)):
-        table = next(iter(truth.values()))
-        rise = density(table, P, tau * np.exp(step)) - density(table, P, tau * np.exp(-step))
-        np.testing.assert_allclose(log_concentration_slope(P, tau, **truth), rise / (2 * step), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.log_likelihood(X[:6], counts=counts) + coefficient, known, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_votes", [None, 8])
+def test_the_model_of_the_concentration_is_at_its_optimum(n_votes):
+    """The penalised likelihood has no slope in the coefficients."""
+    X, D = draw(0, 300, lambda X: np.exp(3.0 + 0.8 * X[:, 0]))
+    counts = None if n_votes is None else np.random.default_rng(1).multinomial(n_votes, D)
+    truth = {"y": D} if counts is None else {"counts": counts}
+    model = DirichletSpread(KnownMean(), concentration="features", random_state=0)
+    model.fit(X, D if counts is None else counts / n_votes, counts=counts)
+    assert np.isfinite(model.penalty_)
+    end = model.log_coef_.copy()
+
+    def objective(w):
+        model.log_coef_ = w
+        return model.log_likelihood(X, **truth).mean() - model.penalty_ * (w[1:] @ w[1:])
+
+    for step in 1e-4 * np.eye(len(end)):
+        assert abs(objective(end + step) - objective(end - step)) / 2e-4 < 1e-3
 
 
 def test_the_concentration_is_found_from_distributions_and_from_votes():
@@ -151,18 +155,22 @@ def test_a_wrong_concentration_shows_in_the_curve():
     assert min(too_narrow.error, too_wide.error) > 0.1
 
 
-def test_ranks_of_votes_are_uniform():
-    rng = np.random.default_rng(0)
-    P = rng.dirichlet(np.ones(3), 4000)
-    counts = np.array([rng.multinomial(4, rng.dirichlet(8 * p)) for p in P]).astype(float)
-    ranks = votes_ranks(counts, P, np.full(4000, 8.0))
-    assert stats.kstest(ranks[:, 0], "uniform").pvalue > 0.01
+def test_intervals_cover_few_votes():
+    X, D = draw(0, 4000, 8.0)
+    counts = np.random.default_rng(0).multinomial(4, D)
+    model = DirichletSpread(KnownMean(), random_state=0).fit(X, counts / 4, counts=counts)
+    assert model.coverage(X, counts=counts).error < 0.01
 
 
-def test_the_floor_takes_the_place_of_zeros_alone():
-    D = np.array([[0.0, 1.0], [0.005, 0.995]])
-    np.testing.assert_allclose(fill_zeros(D, 0.01), [[0.01 / 1.01, 1 / 1.01], [0.005, 0.995]])
-    assert fit_concentration(np.full((2, 2), 0.5), D=fill_zeros(D)) > 0
+def test_the_floor_replaces_zeros_alone():
+    D = np.array([[0.0, 0.2, 0.8], [0.005, 0.195, 0.8]])
+    X, _ = draw(0, 2)
+    model = DirichletSpread(KnownMean(), floor=0.01, n_folds=2, random_state=0).fit(X, D)
+    filled = [[0.01 / 1.01, 0.2 / 1.01, 0.8 / 1.01], [0.005, 0.195, 0.8]]
+    expected = [
+        stats.dirichlet.logpdf(d, model.concentration_ * p) for d, p in zip(filled, model.predict(X), strict=True)
+    ]
+    np.testing.assert_allclose(model.log_likelihood(X, D), expected)
 
 
 def test_curve_of_uniform_ranks_is_the_diagonal():

@@ -41,9 +41,9 @@ from skldl.plots._residuals import residual_quantiles
 from skldl.report._svg import inline_svg
 from skldl.selection import pairs_of
 from skldl.uncertainty import coverage_curve
-from skldl.uncertainty._calibration_maps import METHODS, cross_fit_maps
-from skldl.uncertainty._coverage import dirichlet_ranks
+from skldl.uncertainty._calibrated import METHODS, cross_fit_maps
 from skldl.uncertainty._dirichlet import fill_zeros, fit_concentration
+from skldl.uncertainty._spread import dirichlet_ranks
 from skldl.utils.mean_mixture import means_without
 from skldl.utils.typing import FloatArray
 

@@ -1,12 +1,11 @@
-"""How sure a prediction is: regions that cover, spread, calibration, and the floor that noise in the labels sets."""
+"""Uncertainty of predictions: conformal regions, spread, calibration, and the noise floor of noisy labels."""
 
 from skldl.metrics._noise_floor import NoiseFloor, noise_floor
 from skldl.metrics._skill import explainable_share
 from skldl.uncertainty._calibrated import CalibratedLDL
 from skldl.uncertainty._conformal import ConformalLDL
-from skldl.uncertainty._coverage import CoverageCurve, coverage_curve
 from skldl.uncertainty._region import Region, TooFewCalibrationRowsWarning
-from skldl.uncertainty._spread import DirichletSpread
+from skldl.uncertainty._spread import CoverageCurve, DirichletSpread, coverage_curve
 
 __all__ = [
     "CalibratedLDL",

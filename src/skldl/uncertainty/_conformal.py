@@ -1,4 +1,4 @@
-r"""`ConformalLDL`: regions of distributions that hold the true one with a given probability.
+r"""`ConformalLDL`: regions that contain the true distribution with a given probability.
 
 The score of a row is the distance of its distribution from the prediction of a model fitted without it. If rows
 are exchangeable, the score of a new row is as likely as any other to be the largest, the second largest, and so on;
@@ -24,8 +24,15 @@ from skldl.exceptions import DataError, LengthMismatchError, Parameter, Paramete
 from skldl.selection import hold_out, pairs_of
 from skldl.selection._candidate import with_seed
 from skldl.uncertainty._dirichlet import check_votes, plausible_truths
-from skldl.uncertainty._region import LEVEL, Region, TooFewCalibrationRowsWarning
-from skldl.uncertainty._scores import SCORES, bounds, conformal_quantile, score_rows
+from skldl.uncertainty._region import (
+    LEVEL,
+    SCORES,
+    Region,
+    TooFewCalibrationRowsWarning,
+    bounds,
+    conformal_quantile,
+    score_rows,
+)
 from skldl.utils.groups import check_groups
 from skldl.utils.parameters import (
     BOOLEAN,
@@ -41,7 +48,9 @@ from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_weights, reject_device_arrays
 from skldl.utils.warn import warn
 
-MIN_DIFFICULTY = 0.1  # of the mean: a forest that predicts 0 would make a radius of 0
+MIN_DIFFICULTY = 0.1  # of the mean: a forest that predicts 0 would make a radius of 0; chosen by hand
+N_TREES, MIN_SAMPLES_LEAF, MAX_DIFFICULTY_FOLDS = 200, 10, 5  # of the default model of the difficulty; chosen by hand
+MIN_SPREAD = 1e-6  # of a label, so that a constant label can be divided by
 
 
 def _is_regressor(value: Any) -> bool:
@@ -49,17 +58,17 @@ def _is_regressor(value: Any) -> bool:
 
 
 class ConformalLDL(BaseEstimator):
-    r"""Wrap a label distribution learner so that it predicts regions with a guaranteed coverage.
+    r"""Prediction regions with guaranteed coverage for any label distribution learner.
 
     Parameters
     ----------
     estimator : estimator
         A label distribution learner.
     method : {"split", "cv+", "prefit"}, default="split"
-        "split" keeps a fraction of the rows for calibration; coverage of at least the level is a theorem for
-        exchangeable rows [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is
-        about :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes
-        an estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
+        "split" keeps a fraction of the rows for calibration; for exchangeable rows the coverage is at least the level
+        [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is about
+        :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes an
+        estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
     score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
         How the distance from the prediction is measured. "label" is the largest deviation of one label, in units of
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
@@ -82,7 +91,7 @@ class ConformalLDL(BaseEstimator):
 
     Notes
     -----
-    The parameter ``score`` takes the place of scikit-learn's method; ``model.estimator_.score(X, y)`` is there.
+    The parameter ``score`` hides scikit-learn's method of this name; use ``model.estimator_.score(X, y)``.
 
     Attributes
     ----------
@@ -198,7 +207,7 @@ class ConformalLDL(BaseEstimator):
         stratum_of = None if strata is None else _check_strata(strata, n_rows)
         seed = seed_of(self.random_state)
         self.folds_: IntArray
-        self.fold_estimators_: list[Any] = []  # "cv+" and adaptive=True fill in what the other methods leave empty
+        self.fold_estimators_: list[Any] = []  # set by "cv+", as difficulty_ by adaptive=True
         self.difficulty_: Any = None
         if self.method == "prefit":
             held, held_out = self._use_fitted(X, n_rows)
@@ -213,7 +222,7 @@ class ConformalLDL(BaseEstimator):
         repeat = len(scores)
         self.n_calibration_ = len(held)
         self.strata_ = None if stratum_of is None else np.tile(stratum_of[held], repeat)
-        # plausible truths of one row are not independent: together they have the mass of one row
+        # plausible truths of one row are not independent: as a group they have the mass of one row
         units = np.tile(group_of[held] if group_of is not None else np.arange(len(held)), repeat)
         self.groups_ = units if group_of is not None or repeat > 1 else None
         self.folds_ = np.tile(self.folds_, repeat)
@@ -222,7 +231,7 @@ class ConformalLDL(BaseEstimator):
     def _fit_split(
         self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
     ) -> tuple[IntArray, FloatArray]:
-        """Fit on one part; return the rows of the other and what the model predicts for them."""
+        """Fit on one part; return the rows of the other part and the predictions for them."""
         train, held = hold_out(n_rows, self.calibration_size, random_state=seed, groups=groups, name="y")
         self.estimator_ = part(train)
         self.label_scale_ = _spread_of_labels(D[train])  # the calibration rows have no part in their own unit
@@ -232,11 +241,11 @@ class ConformalLDL(BaseEstimator):
         return held, np.asarray(self.estimator_.predict(rows_of(X, held)))
 
     def _use_fitted(self, X: Any, n_rows: int) -> tuple[IntArray, FloatArray]:
-        """Take the estimator as it is; return all rows and what it predicts for them."""
+        """Use the fitted estimator; return all rows and its predictions for them."""
         check_is_fitted(self.estimator)
         self.estimator_ = self.estimator
         held_out = np.asarray(self.estimator_.predict(X))
-        self.label_scale_ = np.ones(held_out.shape[1])  # no row is left to determine a unit
+        self.label_scale_ = np.ones(held_out.shape[1])  # all rows calibrate: none is left to estimate a unit from
         self.folds_ = np.zeros(n_rows, dtype=np.intp)
         return np.arange(n_rows), held_out
 
@@ -259,15 +268,16 @@ class ConformalLDL(BaseEstimator):
     ) -> Any:
         """Regress out-of-fold scores of the training part on the features."""
         regressor = (
-            RandomForestRegressor(200, min_samples_leaf=10, random_state=seed)
+            RandomForestRegressor(N_TREES, min_samples_leaf=MIN_SAMPLES_LEAF, random_state=seed)
             if not _is_regressor(self.adaptive)
             else with_seed(clone(self.adaptive), seed)
         )
         scores = np.empty(len(train))
-        for rest, test in pairs_of(shuffled_folds(len(train), min(self.n_folds, 5), rows_of(groups, train), seed)):
+        n_folds = min(self.n_folds, MAX_DIFFICULTY_FOLDS)
+        for rest, test in pairs_of(shuffled_folds(len(train), n_folds, rows_of(groups, train), seed)):
             predicted = np.asarray(part(train[rest]).predict(rows_of(X, train[test])))
             scores[test] = self._scores(D[train[test]], predicted)
-        finite = np.isfinite(scores)
+        finite = np.isfinite(scores)  # a divergence is infinite where a label with mass was predicted to have none
         regressor.fit(rows_of(X, train[finite]), scores[finite])
         self.mean_difficulty_ = float(scores[finite].mean())
         return regressor
@@ -276,6 +286,7 @@ class ConformalLDL(BaseEstimator):
         """Difficulty of each row, one on average; bounded below, so that no radius vanishes."""
         if self.difficulty_ is None:
             return 1.0
+        # perfect predictions have a mean difficulty of 0
         predicted = self.difficulty_.predict(X) / max(self.mean_difficulty_, 1e-300)
         return np.maximum(predicted, MIN_DIFFICULTY)
 
@@ -299,7 +310,7 @@ class ConformalLDL(BaseEstimator):
         return np.asarray(self.estimator_.predict(X))
 
     def predict_region(self, X: Any, level: float = 0.9, strata: Any = None) -> Region:
-        """Predict for each row a region that holds its distribution with probability ``level``.
+        """Predict for each row a region that contains its distribution with probability ``level``.
 
         Parameters
         ----------
@@ -351,7 +362,7 @@ class ConformalLDL(BaseEstimator):
     def _inside_folds(
         self, members: list[FloatArray], codes: IntArray, calibration: list[IntArray], level: float, D: FloatArray
     ) -> BoolArray:
-        """A distribution is outside if its scores under the fold models exceed too many of the calibration scores."""
+        """Whether the scores under the fold models exceed few enough of the calibration scores."""
         scores = np.stack([self._scores(D, member) for member in members])
         inside = np.empty(len(D), dtype=bool)
         for stratum, rows in enumerate(calibration):
@@ -361,18 +372,19 @@ class ConformalLDL(BaseEstimator):
                 mass, n_units = 1.0 / sizes[code], len(sizes)
             for row in np.flatnonzero(codes == stratum):
                 exceeds = scores[self.folds_[rows], row] > self.calibration_scores_[rows]
+                # 1e-9: a sum of fractions that reaches the limit up to rounding is outside
                 inside[row] = mass @ exceeds < level * (n_units + 1) - 1e-9
         return inside
 
     def _match_strata(self, strata: Any, n_rows: int) -> tuple[IntArray, list[IntArray]]:
-        """For each new row the number of its stratum, and for each stratum its calibration rows."""
+        """Code of the stratum of each new row, and the calibration rows of each stratum."""
         everything = np.arange(len(self.calibration_scores_))
         if self.strata_ is None:
             if strata is not None:
-                raise DataError("fit was given no strata, so the regions do not depend on them. Fit with strata.")
+                raise DataError("fit was called with no strata, so the regions do not depend on them. Fit with strata.")
             return np.zeros(n_rows, dtype=np.intp), [everything]
         if strata is None:
-            raise DataError("fit was given strata: pass the stratum of each row to predict_region too.")
+            raise DataError("fit was called with strata: pass the stratum of each row to predict_region, too.")
         names, codes = np.unique(_check_strata(strata, n_rows), return_inverse=True)
         return codes, [np.flatnonzero(self.strata_ == name) for name in names]
 
@@ -380,10 +392,20 @@ class ConformalLDL(BaseEstimator):
         check_parameters(self)
         if self.method == "cv+" and self.score == "kullback_leibler":
             raise ParameterError(
-                "score='kullback_leibler' works with method='split' only. Use 'total_variation' or 'label'."
+                Parameter("score", self.score),
+                " works with ",
+                Parameter("method", "split"),
+                " only. Use 'total_variation' or 'label'.",
             )
         if self.method != "split" and self._adapts():
-            raise ParameterError("adaptive works with method='split' only. Set adaptive=False, or method='split'.")
+            raise ParameterError(
+                Parameter("adaptive", self.adaptive),
+                " works with ",
+                Parameter("method", "split"),
+                " only. Choose this method, or set ",
+                Parameter("adaptive", False),
+                ".",
+            )
 
     def _adapts(self) -> bool:
         return _is_regressor(self.adaptive) or bool(self.adaptive)
@@ -402,9 +424,9 @@ class ConformalLDL(BaseEstimator):
 def _check_strata(strata: Any, n_rows: int) -> AnyArray:
     names: AnyArray = np.asarray(strata)
     if len(names) != n_rows:
-        raise LengthMismatchError(f"strata has {len(names)} entries for {n_rows} rows. Give one for each row.")
+        raise LengthMismatchError(f"strata has {len(names)} entries for {n_rows} rows. Pass one for each row.")
     return names
 
 
 def _spread_of_labels(D: FloatArray) -> FloatArray:
-    return np.maximum(D.std(axis=0), 1e-6)
+    return np.maximum(D.std(axis=0), MIN_SPREAD)

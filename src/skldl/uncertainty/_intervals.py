@@ -1,22 +1,22 @@
-"""`Intervals`: the calibration scores that a model file keeps, and the regions that follow from them."""
+"""`Intervals`: split conformal intervals without the model, as a model file of a table contains them."""
 
 from typing import Any, Self
 
 import numpy as np
 
 from skldl.uncertainty._dirichlet import N_PLAUSIBLE, plausible_truths
-from skldl.uncertainty._scores import bounds, conformal_quantile, score_rows
+from skldl.uncertainty._region import bounds, conformal_quantile, score_rows
 from skldl.utils.groups import group_codes
 from skldl.utils.typing import FloatArray
 
 MAX_SCORES = 20_000
-"""Approximate number of scores of plausible true distributions in a model file: fewer draws for each of many rows."""
+"""Approximate number of scores of plausible true distributions in a model file: many rows get fewer draws each."""
 
 
 class Intervals:
     """Split conformal calibration of a model, without the model.
 
-    Two regions are calibrated, each at the level asked for: a box of intervals, one for each label, that hold all
+    Two regions are calibrated, each at the requested level: a box of intervals, one for each label, that contain all
     degrees of a new row at once (the score "label" of `skldl.uncertainty.ConformalLDL`), and a ball in total variation.
 
     Parameters
@@ -48,7 +48,7 @@ class Intervals:
     """
 
     def __init__(self, D: FloatArray, P: FloatArray, scale: FloatArray, groups: Any = None) -> None:
-        self.label_scale_ = np.maximum(np.asarray(scale, dtype=np.float64), 1e-6)
+        self.label_scale_ = np.maximum(np.asarray(scale, dtype=np.float64), 1e-6)  # a constant label has scale 0
         self.box_scores_ = score_rows("label", D, P, self.label_scale_)
         self.ball_scores_ = score_rows("total_variation", D, P, self.label_scale_)
         self.groups_ = None if groups is None else group_codes(groups, len(D))
@@ -114,12 +114,12 @@ class Intervals:
     def _check_fitted_state(self) -> None:
         arrays = (self.label_scale_, self.box_scores_, self.ball_scores_)
         if not all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype == np.float64 for a in arrays):
-            raise ValueError("calibration scores are no arrays of numbers")
+            raise ValueError("calibration scores are not arrays of numbers")
         n_scores = len(self.box_scores_)
         n_groups = n_scores if self.groups_ is None else len(self.groups_)
         draws, rest = divmod(n_scores, self.n_rows_) if type(self.n_rows_) is int and self.n_rows_ else (0, n_scores)
         if not n_scores == len(self.ball_scores_) == n_groups or rest or draws > N_PLAUSIBLE:
-            raise ValueError("calibration scores are not as many as the calibration rows")
+            raise ValueError("the number of calibration scores does not match the number of calibration rows")
 
 
 def coverage_of_folds(
@@ -128,7 +128,7 @@ def coverage_of_folds(
     """Coverage and mean width that the intervals of `Intervals` have in a cross-validation.
 
     Each row was predicted by a model that did not learn from its fold. The intervals of a fold are calibrated on all
-    other folds, and judged on its own rows.
+    other folds, and evaluated on its own rows.
 
     Parameters
     ----------
@@ -154,6 +154,7 @@ def coverage_of_folds(
         own = folds == fold
         others = Intervals(D[~own], P[~own], D[~own].std(axis=0), None if group_of is None else group_of[~own])
         lower, upper, _ = others.around(P[own], level)
+        # 1e-9: the bound of the row whose score is the quantile equals its degree up to rounding
         inside[own] = ((lower - 1e-9 <= D[own]) & (D[own] <= upper + 1e-9)).all(axis=1)
         width[own] = (upper - lower).mean(axis=1)
     if group_of is None:

@@ -1,5 +1,6 @@
 """`DirichletSpread`: how widely distributions scatter around a prediction, as a Dirichlet distribution."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,16 +12,9 @@ from skldl.base import kept_rows
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import TrainingRows, seed_of
 from skldl.exceptions import DataError
-from skldl.uncertainty._coverage import (
-    LEVELS,
-    CoverageCurve,
-    beta_parameters,
-    coverage_curve,
-    dirichlet_ranks,
-    votes_ranks,
-)
 from skldl.uncertainty._dirichlet import (
-    FLOOR,
+    MIN_DEGREE,
+    REPLACEMENT,
     check_votes,
     concentration_of,
     fill_zeros,
@@ -37,7 +31,110 @@ from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_distributions, check_features
 
-PENALTIES = (np.inf, 1.0, 0.1, 0.01, 1e-3)
+PENALTIES = (np.inf, 1.0, 0.1, 0.01, 1e-3)  # from a constant concentration to almost no penalty; chosen by hand
+LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageCurve:
+    """Fraction of the degrees that lie inside intervals of given levels.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (n_levels,)
+        Levels of the intervals.
+    observed : ndarray of shape (n_levels,)
+        Fraction of the degrees inside. Above the level, the spread is too wide; below, too narrow.
+    error : float
+        Mean absolute difference between the two; 0 is perfect.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skldl.uncertainty import CoverageCurve
+    >>> CoverageCurve(levels=np.array([0.5, 0.9]), observed=np.array([0.48, 0.92]), error=0.02).error
+    0.02
+    """
+
+    levels: FloatArray
+    observed: FloatArray
+    error: float
+
+
+def coverage_curve(ranks: Any, levels: Any = LEVELS) -> CoverageCurve:
+    """Coverage of central intervals, from the ranks of the truth in its predicted distribution.
+
+    Parameters
+    ----------
+    ranks : array-like
+        Values of the predicted distribution function at the truth, in [0, 1]; of any shape.
+    levels : array-like, default=0.05, 0.1, 0.2, …, 0.9, 0.95
+        Levels of the intervals.
+
+    Returns
+    -------
+    CoverageCurve
+        The curve.
+
+    Examples
+    --------
+    >>> from skldl.uncertainty import coverage_curve
+    >>> coverage_curve([0.1, 0.3, 0.5, 0.7, 0.9], levels=[0.5]).observed
+    array([0.6])
+    """
+    u, steps = np.ravel(np.asarray(ranks, dtype=np.float64)), np.asarray(levels, dtype=np.float64)
+    # 1e-12: a rank at the end of an interval is inside, whatever the rounding of level / 2
+    observed = np.array([np.mean(np.abs(u - 0.5) <= level / 2 + 1e-12) for level in steps])
+    return CoverageCurve(steps, observed, float(np.mean(np.abs(observed - steps))))
+
+
+def dirichlet_ranks(D: FloatArray, P: FloatArray, concentration: FloatArray) -> FloatArray:
+    r"""Ranks of degrees under :math:`\mathrm{Beta}(\tau p_j, \tau(1-p_j))`, their law under a Dirichlet distribution.
+
+    Parameters
+    ----------
+    D, P : ndarray of shape (n_samples, n_labels)
+        Distributions and predicted means.
+    concentration : ndarray of shape (n_samples,)
+        Sum of the Dirichlet parameters.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Uniform on [0, 1] if the spread is right.
+    """
+    a, b = beta_parameters(P, concentration)
+    return np.asarray(stats.beta.cdf(D, a, b))
+
+
+def votes_ranks(counts: FloatArray, P: FloatArray, concentration: FloatArray, random_state: Any = 0) -> FloatArray:
+    """Ranks of votes under the beta-binomial distribution; within its steps, ranks are drawn at random.
+
+    Parameters
+    ----------
+    counts, P : ndarray of shape (n_samples, n_labels)
+        Votes and predicted means.
+    concentration : ndarray of shape (n_samples,)
+        Sum of the Dirichlet parameters.
+    random_state : int, RandomState or None, default=0
+        Random generator for the position within a step.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_labels)
+        Uniform on [0, 1] if the spread is right.
+    """
+    a, b = beta_parameters(P, concentration)
+    totals = counts.sum(axis=1, keepdims=True)
+    step = stats.betabinom.pmf(counts, totals, a, b)
+    below = np.where(counts > 0, stats.betabinom.cdf(counts - 1, totals, a, b), 0.0)
+    return np.asarray(below + check_random_state(random_state).uniform(size=counts.shape) * step)
+
+
+def beta_parameters(P: FloatArray, concentration: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both parameters of the beta distribution of each degree under a Dirichlet distribution."""
+    p = np.clip(P, MIN_DEGREE, 1 - MIN_DEGREE)
+    return concentration[:, None] * p, concentration[:, None] * (1 - p)
 
 
 class DirichletSpread(HeldOutWrapper):
@@ -116,7 +213,7 @@ class DirichletSpread(HeldOutWrapper):
         *,
         concentration: str = "constant",
         n_folds: int = 5,
-        floor: float = FLOOR,
+        floor: float = REPLACEMENT,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -167,7 +264,7 @@ class DirichletSpread(HeldOutWrapper):
         self.penalty_ = float("inf")
         if self.concentration == "features":
             self.scaling_ = Scaling.fit("standard", X, weight).divisor
-            self.entropy_scale_ = max(float(entropy(held_out[known]).std()), 1e-6)
+            self.entropy_scale_ = max(float(entropy(held_out[known]).std()), 1e-6)  # constant predictions have none
             features = self._features(X, held_out)
             self.penalty_ = _choose_penalty(features, held_out, truth, weight, rows, known)
         own = {name: table[known] for name, table in truth.items()}
@@ -185,6 +282,7 @@ class DirichletSpread(HeldOutWrapper):
 
     def _features(self, X: Any, P: FloatArray) -> Any:
         scaled = Scaling("standard", self.scaling_).apply(X)
+        # rows without a held-out prediction are not used; any finite number serves
         column = (entropy(np.where(np.isfinite(P), P, 1.0)) / self.entropy_scale_)[:, None]
         return sparse.hstack([scaled, column], format="csr") if sparse.issparse(scaled) else np.hstack([scaled, column])
 
@@ -236,9 +334,9 @@ class DirichletSpread(HeldOutWrapper):
         """
         check_value("n_draws", n_draws, integer(at_least=1))
         P, tau = self._mean_and_concentration(X)
-        alpha = tau[:, None] * np.maximum(P, 1e-12)
+        alpha = tau[:, None] * np.maximum(P, MIN_DEGREE)
         random = check_random_state(random_state)
-        # ln G(a) = ln G(a + 1) + ln U / a avoids that all draws for tiny parameters underflow
+        # gamma draws of tiny parameters underflow; ln G(a) = ln G(a + 1) + ln U / a does not
         logarithms = np.log(random.standard_gamma(alpha + 1, size=(n_draws, *alpha.shape)))
         logarithms += np.log(random.uniform(np.finfo(float).tiny, 1.0, size=logarithms.shape)) / alpha
         draws = np.exp(logarithms - logarithms.max(axis=2, keepdims=True))
@@ -286,7 +384,7 @@ class DirichletSpread(HeldOutWrapper):
         return log_likelihood(P, tau, **self._truth(y, counts, P.shape))
 
     def coverage(self, X: Any, y: Any = None, counts: Any = None, levels: Any = LEVELS) -> CoverageCurve:
-        """How often intervals of each level hold the degrees of new rows.
+        """Coverage of the intervals of each level on new rows.
 
         Parameters
         ----------
@@ -309,7 +407,7 @@ class DirichletSpread(HeldOutWrapper):
 
     def _truth(self, y: Any, counts: Any, shape: tuple[int, ...]) -> dict[str, Any]:
         if (y is None) == (counts is None):
-            raise DataError("Give either y, the distributions, or counts, the votes.")
+            raise DataError("Pass either y, the distributions, or counts, the votes.")
         if counts is not None:
             return {"counts": check_votes(counts, shape)}
         D = check_distributions(y)
@@ -321,7 +419,7 @@ class DirichletSpread(HeldOutWrapper):
 def _choose_penalty(
     Z: Any, P: FloatArray, truth: dict[str, Any], weight: FloatArray | None, rows: TrainingRows, known: IntArray
 ) -> float:
-    """The penalty with the greatest likelihood of folds left out; infinity means a constant."""
+    """The penalty with the largest cross-validated likelihood; infinity means a constant concentration."""
     losses = np.zeros(len(PENALTIES))
     is_known = np.zeros(len(P), dtype=bool)
     is_known[known] = True

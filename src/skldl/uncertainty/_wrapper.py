@@ -1,4 +1,4 @@
-"""Common code of `CalibratedLDL` and `DirichletSpread`: a learner and its held-out predictions."""
+"""`HeldOutWrapper`: base class of `CalibratedLDL` and `DirichletSpread`, which learn from held-out predictions."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ LEARNER = Constraint("a label distribution learner", lambda value: isinstance(va
 
 
 class HeldOutWrapper(GroupedLDL):
-    """Base of estimators that wrap a learner and learn from its predictions for rows that it did not see.
+    """Base class of estimators that wrap a learner and learn from its predictions for held-out rows.
 
     A subclass has the parameters ``estimator`` and ``n_folds``.
     """
