@@ -109,9 +109,9 @@ def test_bad_scores(options, error, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"temperature": 2.0}, 'temperature has no effect with method="share"'),
-        ({"method": "softmax", "power": 2.0}, 'power has no effect with method="softmax"'),
-        ({"method": "softmax", "shift": 1.0}, 'shift has no effect with method="softmax"'),
+        ({"temperature": 2.0}, "temperature=2.0 has no effect with method='share'"),
+        ({"method": "softmax", "power": 2.0}, "power=2.0 has no effect with method='softmax'"),
+        ({"method": "softmax", "shift": 1.0}, "shift=1.0 has no effect with method='softmax'"),
         ({"shift": np.nan}, "shift=nan"),
     ],
 )

@@ -60,7 +60,7 @@ def test_names_from_tables_and_forms_of_y():
         (["sad"], -S, NAMES, NegativeDegreeError, "'sad' and 'sad'"),
         (["sad"], S * [[0], [1], [1]], NAMES, ZeroRowError, "'sad' is similar to no label"),
         ([[], ["sad"]], S, NAMES, ZeroRowError, "Row 0 of y"),
-        (["sad"], pd.DataFrame(S, index=NAMES[::-1], columns=NAMES), None, DataError, "one order"),
+        (["sad"], pd.DataFrame(S, index=NAMES[::-1], columns=NAMES), None, DataError, "same order"),
         (pd.DataFrame([[0, 1, 0]], columns=NAMES[::-1]), pd.DataFrame(S, columns=NAMES), None, DataError, "order"),
     ],
 )

@@ -1,24 +1,22 @@
-"""Votes as three arrays of integers: item, rater, label. Millions of them are read without a loop over rows."""
+"""Votes as three arrays of integers: item, rater and label; a long table is read without a loop over its rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skldl.distributions._answers import named_column, table_rows
+from skldl.distributions._answers import NO_ANSWER, NO_NAME, long_columns, names_columns, wide_table
 from skldl.distributions._tables import (
     check_label,
     check_names,
-    check_not_empty,
-    is_frame,
     is_missing,
     library,
     plain_label,
     position_of,
     sorted_names,
 )
-from skldl.exceptions import DimensionError, DuplicateVoteError, MissingLabelError, UnknownLabelError
+from skldl.exceptions import DimensionError, DuplicateVoteError, MissingLabelError, Parameter, UnknownLabelError
 from skldl.utils.typing import AnyArray, IntArray
 
 
@@ -46,25 +44,16 @@ class Triples:
 
 
 def read_triples(votes: Any, *, item: Any, annotator: Any, label: Any, labels: Any) -> Triples:
-    """Read a long table if the three columns are named, and a wide one if none of them is."""
-    named = [column is not None for column in (item, annotator, label)]
-    if any(named) and not all(named):
-        raise ValueError(
-            "A long table needs the names of three columns: item=..., annotator=... and label=.... "
-            "Leave all of them out for a wide table (one row per item, one column per annotator)."
-        )
-    if all(named):
-        columns = [_as_array(named_column(votes, name)) for name in (item, annotator, label)]
-        if len({len(column) for column in columns}) != 1:
-            raise DimensionError(f"The three columns of votes have different lengths: {[len(c) for c in columns]}.")
-        check_not_empty(range(len(columns[0])), name="votes")
+    """Read a long table if its three columns are named, a wide one if none of them is."""
+    if names_columns(item, annotator, label):
+        columns = long_columns(votes, (item, annotator, label), _as_array)
     else:
         columns = _unroll(votes)
     _check_names_given(columns[0], item)
     _check_names_given(columns[1], annotator)
     answered = ~_missing(columns[2])
     if not answered.any():
-        raise MissingLabelError("There is not a single answer in the table: every cell is empty.")
+        raise MissingLabelError(NO_ANSWER)
     columns = [column[answered] for column in columns]
     item_codes, items = _in_order_of_appearance(columns[0])
     rater_codes, raters = _in_order_of_appearance(columns[1])
@@ -100,8 +89,7 @@ def _as_array(column: Any) -> AnyArray:
         kinds = {type(entry) for entry in entries}
         if len(kinds) == 1 and kinds <= {int, float, str, bool}:
             return np.array(entries)
-        values = np.empty(len(entries), dtype=object)
-        values[:] = entries
+        values = _objects(entries)
     if values.ndim != 1:
         raise DimensionError(f"A column of votes has {values.ndim} dimensions, but needs one.")
     return np.asarray(values)
@@ -109,25 +97,20 @@ def _as_array(column: Any) -> AnyArray:
 
 def _unroll(votes: Any) -> list[AnyArray]:
     """A wide table as three columns, in the order of its rows."""
-    rows = table_rows(votes)
-    check_not_empty(rows, name="votes")
-    n_raters = len(rows[0])
-    for number, row in enumerate(rows):
-        if len(row) != n_raters:
-            raise DimensionError(
-                f"Row {number} of votes has {len(row)} cells and row 0 has {n_raters}. A wide table has one cell per "
-                "annotator, None where one gave no answer."
-            )
-    items: Sequence[Any] = list(votes.index) if library(votes) == "pandas" else range(len(rows))
-    raters: Sequence[Any] = list(votes.columns) if is_frame(votes) else range(n_raters)
-    cells = np.empty(len(rows) * n_raters, dtype=object)
-    cells[:] = [cell for row in rows for cell in row]
-    item_column, rater_column = np.empty(len(rows), dtype=object), np.empty(n_raters, dtype=object)
-    item_column[:], rater_column[:] = list(items), list(raters)
-    return [np.repeat(item_column, n_raters), np.tile(rater_column, len(rows)), cells]
+    rows, items, raters = wide_table(votes)
+    columns = [_objects(entries) for entries in (items, raters, [cell for row in rows for cell in row])]
+    return [np.repeat(columns[0], len(raters)), np.tile(columns[1], len(items)), columns[2]]
+
+
+def _objects(entries: list[Any]) -> AnyArray:
+    """A one-dimensional array of objects, also of collections, which NumPy would make into further dimensions."""
+    values = np.empty(len(entries), dtype=object)
+    values[:] = entries
+    return values
 
 
 def _missing(values: AnyArray) -> AnyArray:
+    """Which cells are empty."""
     if values.dtype.kind == "f":
         return np.asarray(np.isnan(values))
     if values.dtype.kind in "mM":
@@ -138,11 +121,11 @@ def _missing(values: AnyArray) -> AnyArray:
 
 
 def _check_names_given(values: AnyArray, name: Any) -> None:
+    """Raise an error for a vote without item or without rater."""
     missing = _missing(values)
     if missing.any():
-        raise MissingLabelError(
-            f"Row {int(np.argmax(missing))} of votes has no {name!r}. Every vote names its item and annotator."
-        )
+        row = int(np.argmax(missing))
+        raise MissingLabelError(NO_NAME.format(row=row, name=name), row=row)
 
 
 def _in_order_of_appearance(values: AnyArray) -> tuple[IntArray, list[Any]]:
@@ -165,7 +148,8 @@ def _label_codes(values: AnyArray, labels: Any) -> tuple[IntArray, list[Any]]:
             if isinstance(entry, list | tuple | set | frozenset | np.ndarray):
                 raise DimensionError(
                     f"Vote {row} holds several labels, {entry!r}. The models of skldl.annotators take one label for "
-                    "each vote; skldl.distributions.from_votes takes several."
+                    "each vote; skldl.distributions.from_votes takes several.",
+                    row=row,
                 )
             check_label(entry, where=f"Vote {row}")
     found_codes, raw = _in_order_of_appearance(values)
@@ -186,7 +170,7 @@ def gold_codes(gold: Any, labels: list[Any]) -> dict[Any, int]:
     if library(gold) == "pandas":
         gold = dict(zip(gold.index.tolist(), gold.tolist(), strict=True))
     if not isinstance(gold, Mapping):
-        raise DimensionError(f"gold is a {type(gold).__name__}; pass a dict from item to true label, or a Series.")
+        raise DimensionError(f"gold is a {type(gold).__name__}. Pass a dict from item to true label, or a Series.")
     known = {entry: code for code, entry in enumerate(labels)}
     codes = {}
     for name, entry in gold.items():
@@ -194,8 +178,9 @@ def gold_codes(gold: Any, labels: list[Any]) -> dict[Any, int]:
             raise MissingLabelError(f"gold names no label for item {name!r}. Leave such items out.")
         if plain_label(entry) not in known:
             raise UnknownLabelError(
-                f"gold says {entry!r} for item {name!r}, which is not among the labels {labels}. "
-                "Name all labels: labels=[...]."
+                f"gold says {entry!r} for item {name!r}, which is not among the labels {labels}. Name all labels with ",
+                Parameter("labels"),
+                ".",
             )
         codes[name] = known[plain_label(entry)]
     return codes

@@ -8,19 +8,18 @@ the labels as names of its columns and, in pandas, with the same index; for othe
 in the order of ``classes`` or ``labels`` if given, else in the order of the columns of a table, else sorted.
 
 ========================  ==========================================================================
-what you have             what to call
+input                     function
 ========================  ==========================================================================
 single labels             `from_labels`; `from_neighbours` (ordered), `from_similarity` (related)
 sets of labels            `from_label_sets`, `from_similarity`; `PropagationEnhancer` (with features)
 counts, intensities       `from_counts`, `from_scores`
-answers of annotators     `from_votes`; `skldl.annotators` finds out who is careful
+answers of annotators     `from_votes`; `skldl.annotators` estimates the quality of annotators
 rankings                  `from_rankings`
-distributions, the other  `to_labels`, `to_label_sets`, `rank_labels`, `expected_value`,
-way round                 `to_weighted_examples`
+distributions             `to_labels`, `to_label_sets`, `rank_labels`, `expected_value`,
+                          `to_weighted_examples`
 ========================  ==========================================================================
 """
 
-from skldl.distributions._agreement import NoiseCeiling
 from skldl.distributions._back import expected_value, rank_labels, to_label_sets, to_labels, to_weighted_examples
 from skldl.distributions._counts import from_counts, from_scores
 from skldl.distributions._labels import from_label_sets, from_labels
@@ -28,7 +27,7 @@ from skldl.distributions._neighbours import from_neighbours
 from skldl.distributions._propagation import PropagationEnhancer
 from skldl.distributions._rankings import from_rankings
 from skldl.distributions._similarity import from_similarity
-from skldl.distributions._votes import Votes, from_votes
+from skldl.distributions._votes import NoiseCeiling, Votes, from_votes
 
 __all__ = [
     "NoiseCeiling",

@@ -1,6 +1,6 @@
-"""Answers of annotators, from a wide or long table, as one flat list of item, annotator and labels."""
+"""Answers of annotators, from a wide or long table, as one list of item, annotator and labels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,15 @@ from skldl.distributions._tables import (
     position_of,
     sorted_names,
 )
-from skldl.exceptions import DataError, DimensionError, DuplicateVoteError, MissingLabelError, SampleWeightError
+from skldl.exceptions import (
+    DataError,
+    DimensionError,
+    DuplicateVoteError,
+    MissingLabelError,
+    Parameter,
+    ParameterError,
+    SampleWeightError,
+)
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import as_real_array
 
@@ -45,17 +53,32 @@ class Answers:
     labels: list[Any]
 
 
-def read_answers(votes: Any, *, item: Any, annotator: Any, label: Any, labels: Any) -> Answers:
-    """Read a table of answers, long if the three columns are named and wide if none of them is."""
+NO_NAME = "Row {row} of votes has no {name!r}. Every vote names its item and annotator."
+NO_ANSWER = "There is not a single answer in the table: every cell is empty."
+
+
+def names_columns(item: Any, annotator: Any, label: Any) -> bool:
+    """Whether the three columns of a long table are named; an error if only some of them are."""
     named = [column is not None for column in (item, annotator, label)]
     if any(named) and not all(named):
-        raise ValueError(
-            "A long table needs the names of three columns: item=..., annotator=... and label=.... "
-            "Leave all of them out for a wide table (one row per item, one column per annotator)."
+        raise ParameterError(
+            "A long table needs the names of three columns: ",
+            Parameter("item"),
+            ", ",
+            Parameter("annotator"),
+            " and ",
+            Parameter("label"),
+            ". Leave all of them out for a wide table (one row per item, one column per annotator).",
         )
-    given, items, annotators = _read_long(votes, item, annotator, label) if all(named) else _read_wide(votes)
+    return all(named)
+
+
+def read_answers(votes: Any, *, item: Any, annotator: Any, label: Any, labels: Any) -> Answers:
+    """Read a table of answers: a long one if its three columns are named, a wide one if none of them is."""
+    is_long = names_columns(item, annotator, label)
+    given, items, annotators = _read_long(votes, item, annotator, label) if is_long else _read_wide(votes)
     if not given:
-        raise MissingLabelError("There is not a single answer in the table: every cell is empty.")
+        raise MissingLabelError(NO_ANSWER)
     if labels is None:
         names = sorted_names(entry for members in given.values() for entry in members)
     else:
@@ -76,18 +99,9 @@ Given = dict[tuple[int, int], list[Any]]
 
 
 def _read_wide(votes: Any) -> tuple[Given, list[Any], list[Any]]:
-    rows = table_rows(votes)
-    check_not_empty(rows, name="votes")
-    n_annotators = len(rows[0])
-    items = list(votes.index) if library(votes) == "pandas" else list(range(len(rows)))
-    annotators = list(votes.columns) if is_frame(votes) else list(range(n_annotators))
+    rows, items, annotators = wide_table(votes)
     given: Given = {}
     for i, row in enumerate(rows):
-        if len(row) != n_annotators:
-            raise DimensionError(
-                f"Row {i} of votes has {len(row)} cells and row 0 has {n_annotators}. A wide table has one cell per "
-                "annotator, None where one gave no answer."
-            )
         for r, cell in enumerate(row):
             if is_missing(cell):
                 continue
@@ -97,6 +111,22 @@ def _read_wide(votes: Any) -> tuple[Given, list[Any], list[Any]]:
             if members:
                 given[i, r] = members
     return given, items, annotators
+
+
+def wide_table(votes: Any) -> tuple[list[list[Any]], list[Any], list[Any]]:
+    """Return the cells of a wide table, all rows of one length, and the names of its items and annotators."""
+    rows = table_rows(votes)
+    check_not_empty(rows, name="votes")
+    n_annotators = len(rows[0])
+    for i, row in enumerate(rows):
+        if len(row) != n_annotators:
+            raise DimensionError(
+                f"Row {i} of votes has {len(row)} cells and row 0 has {n_annotators}. A wide table has one cell for "
+                "each annotator, None where there is no answer.",
+                row=i,
+            )
+    items = list(votes.index) if library(votes) == "pandas" else list(range(len(rows)))
+    return rows, items, list(votes.columns) if is_frame(votes) else list(range(n_annotators))
 
 
 def table_rows(table: Any) -> list[list[Any]]:
@@ -110,23 +140,21 @@ def table_rows(table: Any) -> list[list[Any]]:
         if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
             raise DimensionError(
                 f"Row {i} of the table is {row!r}, not a row of cells. Pass one row per item and one column per "
-                "person, or name the columns item, annotator and label of a long table."
+                "person, or name the columns item, annotator and label of a long table.",
+                row=i,
             )
     return [list(row) for row in rows]
 
 
 def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Given, list[Any], list[Any]]:
-    columns = [cells(named_column(votes, name)) for name in (item, annotator, label)]
-    check_not_empty(columns[0], name="votes")
-    if len({len(column) for column in columns}) != 1:
-        raise DimensionError(f"The three columns of votes have different lengths: {[len(c) for c in columns]}.")
+    columns = long_columns(votes, (item, annotator, label), cells)
     items: dict[Any, int] = {}
     annotators: dict[Any, int] = {}
     given: Given = {}
     for row, (what, who, entry) in enumerate(zip(*columns, strict=True)):
         for name, key in ((item, what), (annotator, who)):
             if is_missing(key):
-                raise MissingLabelError(f"Row {row} of votes has no {name!r}. Every vote names its item and annotator.")
+                raise MissingLabelError(NO_NAME.format(row=row, name=name), row=row)
         place = items.setdefault(what, len(items)), annotators.setdefault(who, len(annotators))
         if is_missing(entry):  # asked, but gave no answer
             continue
@@ -140,12 +168,20 @@ def _add_labels(members: list[Any], cell: Any, where: str) -> None:
     for entry in cell if isinstance(cell, list | tuple | set | frozenset | np.ndarray) else [cell]:
         label = plain_label(check_label(entry, where=where))
         if label in members:
-            raise _twice(where, label)
+            raise _duplicate_vote(where, label)
         members.append(label)
 
 
-def named_column(votes: Any, name: Any) -> Any:
-    """Return one column of a long table as it is."""
+def long_columns(votes: Any, names: tuple[Any, ...], convert: Callable[[Any], Any]) -> list[Any]:
+    """Return the named columns of a long table, converted; they have one length and are not empty."""
+    columns = [convert(_named_column(votes, name)) for name in names]
+    if len({len(column) for column in columns}) != 1:
+        raise DimensionError(f"The three columns of votes have different lengths: {[len(c) for c in columns]}.")
+    check_not_empty(columns[0], name="votes")
+    return columns
+
+
+def _named_column(votes: Any, name: Any) -> Any:
     if not is_frame(votes) and not isinstance(votes, Mapping):
         raise DimensionError(
             f"A long table is a DataFrame or a dict of columns, not a {type(votes).__name__}: its columns have names."
@@ -156,15 +192,15 @@ def named_column(votes: Any, name: Any) -> Any:
     return votes[name]
 
 
-def _twice(where: str, entry: Any) -> DuplicateVoteError:
+def _duplicate_vote(where: str, entry: Any) -> DuplicateVoteError:
     return DuplicateVoteError(
-        f"{where} holds the label {entry!r} twice. One annotator votes once for a label: drop the copy, or give the "
-        "second answer another annotator."
+        f"{where} holds the label {entry!r} twice. An annotator votes for a label once: remove the copy, or name "
+        "another annotator for it."
     )
 
 
 def check_annotator_weights(weights: Any, annotators: list[Any]) -> FloatArray:
-    """Return one weight per annotator."""
+    """Validate the weights of the annotators, and return one for each."""
     if weights is None:
         return np.ones(len(annotators))
     if hasattr(weights, "rater_weights"):  # a model or table of skldl.annotators, which may know more raters

@@ -7,8 +7,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse, stats
 
-from skldl.distributions._tables import check_choice, frame_like, is_frame, is_series, library, names_of, series_like
-from skldl.exceptions import DataError, DimensionError, DuplicateLabelError, LengthMismatchError
+from skldl.distributions._tables import frame_like, is_frame, is_series, library, names_of, series_like
+from skldl.exceptions import (
+    DataError,
+    DimensionError,
+    DuplicateLabelError,
+    LengthMismatchError,
+    Parameter,
+    ParameterError,
+)
+from skldl.utils.parameters import FRACTION, check_value, integer, number, one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import as_real_array, check_distributions, check_same_length, check_weights
 
@@ -99,24 +107,24 @@ def to_label_sets(
     [['sky', 'sea', 'sun'], ['sun']]
     """
     values = check_distributions(D, name="D", renormalize=False)  # division could break ties
-    check_choice(output, ("indicator", "sets"), name="output")
+    check_value("output", output, one_of("indicator", "sets"))
     if sum(rule is not None for rule in (mass, threshold, top)) != 1:
-        raise ValueError("Choose exactly one of mass=..., threshold=... and top=....")
+        raise ParameterError(
+            "Choose exactly one of ", Parameter("mass"), ", ", Parameter("threshold"), " and ", Parameter("top"), "."
+        )
     names = names_of(D, values.shape[1], classes)
     order = np.argsort(-values, axis=1, kind="stable")
     descending = np.take_along_axis(values, order, axis=1)
     if mass is not None:
-        if not 0 < mass <= 1:
-            raise ValueError(f"mass={mass!r} must lie above 0 and up to 1.")
+        check_value("mass", mass, number(above=0, at_most=1))
         before = np.cumsum(descending, axis=1) - descending
+        # 1e-12: a running sum that misses the mass by rounding reaches it, and the next label is not needed
         chosen = (before < mass - 1e-12) & (descending > 0)
     elif threshold is not None:
-        if not 0 <= threshold <= 1:
-            raise ValueError(f"threshold={threshold!r} must lie in [0, 1].")
+        check_value("threshold", threshold, FRACTION)
         chosen = descending >= threshold
     else:
-        if top != int(top or 0) or not 1 <= top <= values.shape[1]:
-            raise ValueError(f"top={top!r} must be a whole number from 1 to the number of labels, {values.shape[1]}.")
+        check_value("top", top, integer(at_least=1, at_most=values.shape[1], hint="the labels are counted"))
         chosen = np.broadcast_to(np.arange(values.shape[1]) < top, values.shape)
     if output == "sets":
         return [[names[j] for j in row[take]] for row, take in zip(order, chosen, strict=True)]
@@ -152,7 +160,7 @@ def expected_value(D: Any, values: Any) -> Any:
     if numbers.shape != (degrees.shape[1],):
         raise LengthMismatchError(f"values has shape {numbers.shape}, but there are {degrees.shape[1]} labels.")
     if not np.isfinite(numbers).all():
-        raise ValueError("values must be finite numbers.")
+        raise DataError("values must be finite numbers.")
     return series_like(D, degrees @ numbers)
 
 
@@ -191,8 +199,8 @@ def rank_labels(D: Any, ties: str = "average") -> Any:
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Distributions.
     ties : {"average", "min", "max", "dense", "ordinal"}, default="average"
-        What labels of the same degree get: the mean of their ranks, the best or worst of them, the best without gaps
-        after it, or different ranks in the order of the columns.
+        The ranks of labels of the same degree: the mean of their ranks, the smallest, the largest, the smallest without
+        gaps after it, or different ranks in the order of the columns.
 
     Returns
     -------
@@ -205,7 +213,7 @@ def rank_labels(D: Any, ties: str = "average") -> Any:
     >>> rank_labels([[0.2, 0.5, 0.2, 0.1]])
     array([[2.5, 1. , 2.5, 4. ]])
     """
-    check_choice(ties, ("average", "min", "max", "dense", "ordinal"), name="ties")
+    check_value("ties", ties, one_of("average", "min", "max", "dense", "ordinal"))
     degrees = check_distributions(D, name="D", renormalize=False)  # division could break ties
     ranks = stats.rankdata(-degrees, method=ties, axis=1).astype(np.float64)
     return frame_like(D, ranks, names_of(D, degrees.shape[1]))

@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 
 from skldl import simplex
-from skldl.distributions._labels import share_out
-from skldl.distributions._tables import check_choice, frame_like, numbers
-from skldl.exceptions import LengthMismatchError, NegativeDegreeError, ZeroRowError
+from skldl.distributions._labels import EMPTY, divide_rows
+from skldl.distributions._tables import frame_like, numbers
+from skldl.exceptions import LengthMismatchError, NegativeDegreeError, Parameter, ParameterError, ZeroRowError
+from skldl.utils.parameters import POSITIVE, check_value, number, one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import as_real_array
+
+DEFAULTS = {"power": 1.0, "shift": 0.0, "temperature": 1.0}
 
 
 def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> Any:
@@ -19,7 +22,7 @@ def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> An
 
     .. math:: d_j = \frac{n_j + \alpha_j}{N + \sum_k \alpha_k}
 
-    which is the mean of the Dirichlet posterior: α = 0 gives the shares, α = 1 Laplace's rule.
+    which is the mean of the Dirichlet posterior: α = 0 means the fractions of the votes, α = 1 is Laplace's rule.
 
     Parameters
     ----------
@@ -55,28 +58,30 @@ def from_counts(C: Any, smoothing: Any = 0.0, return_weight: bool = False) -> An
            [0.25      , 0.75      ]]), array([4., 2.]))
     """
     counts, names = numbers(C, name="C")
-    _refuse_negative(counts, names, what="count", hint="A count is at least zero; for scores use from_scores.")
+    _check_not_negative(counts, names, what="count", hint="A count is at least zero; for scores use from_scores.")
     alpha = check_smoothing(smoothing, counts.shape[1])
     bare = counts.sum(axis=1) + alpha.sum() == 0
     if bare.any():
         row = int(np.argmax(bare))
         raise ZeroRowError(
-            f"Row {row} of C counts no vote ({int(bare.sum())} such rows in all). "
-            "Drop it, or set smoothing=1.0, which gives every label the same degree."
+            f"Row {row} of C counts no vote ({int(bare.sum())} such rows in all). Remove it, or set ",
+            Parameter("smoothing", 1.0),
+            ", with which all labels of such a row have the same degree.",
+            row=row,
         )
     D = frame_like(C, simplex.normalize(counts + alpha), names)
     return (D, counts.sum(axis=1)) if return_weight else D
 
 
 def check_smoothing(smoothing: Any, n_labels: int) -> FloatArray:
-    """Return one pseudo-count per label."""
+    """Validate the smoothing, and return one pseudo-count per label."""
     alpha = as_real_array(smoothing, name="smoothing")
     if alpha.ndim > 1 or (alpha.ndim == 1 and len(alpha) != n_labels):
         raise LengthMismatchError(
             f"smoothing has shape {alpha.shape}, but there are {n_labels} labels: pass one number, or one per label."
         )
     if not np.isfinite(alpha).all() or (alpha < 0).any():
-        raise ValueError(f"smoothing={smoothing!r} is a pseudo-count and must be finite and at least zero.")
+        raise ParameterError(Parameter("smoothing", smoothing), " must be a finite pseudo-count of at least zero.")
     return np.broadcast_to(alpha, (n_labels,))
 
 
@@ -109,7 +114,7 @@ def from_scores(
     temperature : float, default=1.0
         Flattens (above one) or sharpens (below one) the softmax. Only with ``method="softmax"``.
     empty : {"error", "uniform", "drop"}, default="error"
-        What a row of zeros becomes if shares are taken.
+        How a row of zeros is handled, with ``method="share"``: an error, the same degree for all labels, or removal.
 
     Returns
     -------
@@ -133,34 +138,40 @@ def from_scores(
     >>> from_scores([[-0.5, 0.5]], method="softmax").round(3)
     array([[0.269, 0.731]])
     """
-    check_choice(method, ("share", "softmax"), name="method")
-    check_choice(empty, ("error", "uniform", "drop"), name="empty")
-    for name, value in (("power", power), ("temperature", temperature)):
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name}={value!r} must be a finite number above zero.")
-    if not np.isfinite(shift):
-        raise ValueError(f"shift={shift!r} must be a finite number.")
-    ignored = {"power": power != 1, "shift": shift != 0} if method == "softmax" else {"temperature": temperature != 1}
-    for name, given in ignored.items():
-        if given:
-            other = "share" if method == "softmax" else "softmax"
-            raise ValueError(f'{name} has no effect with method="{method}". Leave it out, or choose method="{other}".')
+    check_value("method", method, one_of("share", "softmax"))
+    check_value("empty", empty, EMPTY)
+    check_value("power", power, POSITIVE)
+    check_value("temperature", temperature, POSITIVE)
+    check_value("shift", shift, number())
+    other = "share" if method == "softmax" else "softmax"
+    ignored = {"power": power, "shift": shift} if method == "softmax" else {"temperature": temperature}
+    for name, value in ignored.items():
+        if value != DEFAULTS[name]:
+            raise ParameterError(
+                Parameter(name, value),
+                " has no effect with ",
+                Parameter("method", method),
+                ". Leave it out, or choose ",
+                Parameter("method", other),
+                ".",
+            )
     scores, names = numbers(S, name="S")
     if method == "softmax":
         return frame_like(S, simplex.softmax(scores / temperature), names)
     scores = scores + shift
-    _refuse_negative(
+    _check_not_negative(
         scores, names, what="score", hint='Shift the scores to start at zero (shift=...), or use method="softmax".'
     )
     peak = scores.max(axis=1, keepdims=True)
-    scaled = np.divide(scores, peak, out=np.zeros_like(scores), where=peak > 0)  # no power overflows
-    D, rows = share_out(scaled**power, empty, name="S")
+    scaled = np.divide(scores, peak, out=np.zeros_like(scores), where=peak > 0)  # at most 1, so that no power overflows
+    D, rows = divide_rows(scaled**power, empty, name="S")
     return frame_like(S, D, names, rows)
 
 
-def _refuse_negative(values: FloatArray, names: list[Any], *, what: str, hint: str) -> None:
+def _check_not_negative(values: FloatArray, names: list[Any], *, what: str, hint: str) -> None:
+    """Raise an error that names the first negative number."""
     if values.min() < 0:
         row, column = (int(i) for i in np.argwhere(values < 0)[0])
         raise NegativeDegreeError(
-            f"Row {row} holds the negative {what} {values[row, column]:g} for label {names[column]!r}. {hint}"
+            f"Row {row} holds the negative {what} {values[row, column]:g} for label {names[column]!r}. {hint}", row=row
         )

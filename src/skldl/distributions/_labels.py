@@ -12,7 +12,6 @@ from scipy import sparse
 
 from skldl.distributions._tables import (
     cells,
-    check_choice,
     check_label,
     check_names,
     check_not_empty,
@@ -25,9 +24,19 @@ from skldl.distributions._tables import (
     position_of,
     sorted_names,
 )
-from skldl.exceptions import DataError, DimensionError, DuplicateLabelError, SingleLabelError, ZeroRowError
+from skldl.exceptions import (
+    DataError,
+    DimensionError,
+    DuplicateLabelError,
+    Parameter,
+    SingleLabelError,
+    ZeroRowError,
+)
+from skldl.utils.parameters import check_value, one_of
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_numbers
+
+EMPTY = one_of("error", "uniform", "drop")  # how rows without labels are handled
 
 
 def from_labels(y: Any, classes: Any = None) -> Any:
@@ -99,8 +108,8 @@ def from_label_sets(Y: Any, classes: Any = None, empty: str = "error") -> Any:
         All labels, in the order of the columns. None takes the columns of a DataFrame, or the labels that occur,
         sorted.
     empty : {"error", "uniform", "drop"}, default="error"
-        What a row without any label becomes: an error, the same degree for all labels, or nothing. Dropped rows are
-        missing in the result, so drop them from X as well.
+        How a row without any label is handled: an error, the same degree for all labels, or removal. Removed rows are
+        missing in the result, so remove them from X, too.
 
     Returns
     -------
@@ -124,32 +133,36 @@ def from_label_sets(Y: Any, classes: Any = None, empty: str = "error") -> Any:
     array([[0.5  , 0.5  , 0.   ],
            [0.333, 0.333, 0.333]])
     """
-    check_choice(empty, ("error", "uniform", "drop"), name="empty")
+    check_value("empty", empty, EMPTY)
     indicator, names = membership(Y, classes, name="Y")
-    D, rows = share_out(indicator, empty, name="Y")
+    D, rows = divide_rows(indicator, empty, name="Y")
     return frame_like(Y, D, names, rows)
 
 
 def holds_sets(y: Any) -> bool:
-    """Tell sets of labels, as a matrix or as collections, from a column of single labels."""
+    """Whether y contains sets of labels, as a matrix or as collections, and not a column of single labels."""
     if sparse.issparse(y) or is_frame(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
         return True
     return any(isinstance(entry, Iterable) and not isinstance(entry, str | bytes) for entry in cells(y))
 
 
-def share_out(mass: FloatArray, empty: str, *, name: str) -> tuple[FloatArray, IntArray | None]:
-    """Divide each row by its sum; a row without mass raises, becomes uniform, or is dropped."""
+def divide_rows(mass: FloatArray, empty: str, *, name: str) -> tuple[FloatArray, IntArray | None]:
+    """Divide each row by its sum, and handle empty rows; the second result is the rows that remain, None for all."""
     totals = mass.sum(axis=1)
     bare = totals == 0
     rows = None
     if bare.any() and empty == "error":
         row = int(np.argmax(bare))
         raise ZeroRowError(
-            f"Row {row} of {name} holds no label ({int(bare.sum())} such rows in all), so there is no mass to share "
-            'out. Choose empty="uniform" or empty="drop".'
+            f"Row {row} of {name} holds no label ({int(bare.sum())} such rows in all). Choose ",
+            Parameter("empty", "uniform"),
+            " or ",
+            Parameter("empty", "drop"),
+            ".",
+            row=row,
         )
     if bare.all() and empty == "drop":
-        raise ZeroRowError(f"No row of {name} holds a label, so nothing is left after dropping the empty ones.")
+        raise ZeroRowError(f"No row of {name} holds a label, so nothing is left after the empty ones are removed.")
     if empty == "drop" and bare.any():
         rows = np.flatnonzero(~bare)
         mass, totals = mass[rows], totals[rows]
@@ -182,7 +195,10 @@ def membership(Y: Any, classes: Any, *, name: str, argument: str = "classes") ->
 
 
 def _looks_like_indicator(Y: Any) -> bool:
-    """Nested lists of zeros and ones, all equally long: as sets they would all be the same or hold a label twice."""
+    """Whether Y is nested lists of zeros and ones, all of one length.
+
+    They are no sets: of two labels or more, such a set would contain all labels or one label twice.
+    """
     if not isinstance(Y, list | tuple) or is_series(Y):
         return False
     lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in Y}
@@ -198,10 +214,11 @@ def _indicator(Y: Any, classes: Any, *, name: str) -> tuple[FloatArray, list[Any
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         raise DataError(
             f"Row {row}, column {column} of {name} is {values[row, column]:g}. An indicator matrix holds 0 and 1 only: "
-            "for counts use skldl.distributions.from_counts, for intensities from_scores."
+            "for counts use skldl.distributions.from_counts, for intensities from_scores.",
+            row=row,
         )
     if values.shape[1] < 2:
-        raise SingleLabelError(f"{name} has one column, so one label: there is nothing to distribute.")
+        raise SingleLabelError(f"{name} has one column, and so one label: there is nothing to distribute.")
     return values, names_of(Y, values.shape[1], classes)
 
 
@@ -211,10 +228,13 @@ def _members(entry: Any, row: int, *, name: str) -> list[Any]:
     if isinstance(entry, str | bytes) or not isinstance(entry, Iterable) or is_missing(entry):
         raise DimensionError(
             f"{where} is {entry!r}, not a collection of labels. Pass a list, set or tuple for each row "
-            "(an empty one for no label); for single labels use skldl.distributions.from_labels."
+            "(an empty one for no label); for single labels use skldl.distributions.from_labels.",
+            row=row,
         )
     members = [plain_label(check_label(label, where=where)) for label in entry]
     if len(set(members)) != len(members):
         twice = next(label for j, label in enumerate(members) if label in members[:j])
-        raise DuplicateLabelError(f"{where} names the label {twice!r} twice. Each label may occur once in a set.")
+        raise DuplicateLabelError(
+            f"{where} names the label {twice!r} twice. Each label may occur once in a set.", row=row
+        )
     return members

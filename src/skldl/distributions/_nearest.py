@@ -1,4 +1,4 @@
-"""Nearest rows with all that are equally near: the result depends neither on the order of the rows nor on sparsity."""
+"""Nearest neighbours with all ties, so that the result depends neither on the order of the rows nor on sparsity."""
 
 from typing import Any
 
@@ -8,9 +8,10 @@ from sklearn.neighbors import NearestNeighbors
 
 from skldl.utils.typing import FloatArray, IntArray
 
-_SLACK = 1e-6  # error of distances that scikit-learn computes from products, as a share of the largest norm
-_EQUAL = 1e-9  # distances that differ by less, as a share of themselves, are equal
-_CELLS = 4_000_000
+SEARCH_ERROR = 1e-6  # of distances that scikit-learn computes from products, as a fraction of the largest norm
+TIE_TOLERANCE = 1e-9  # relative difference up to which two exact distances are equal
+MARGIN = 8  # neighbours found in addition, so that most searches for ties end in the first round; chosen by hand
+BLOCK_CELLS = 4_000_000  # numbers in a temporary array (32 MB)
 
 
 def nearest_rows(
@@ -39,15 +40,16 @@ def nearest_rows(
     """
     if X is not None and sparse.issparse(X) != sparse.issparse(fitted):
         X = sparse.csr_array(X) if sparse.issparse(fitted) else X.toarray()
-    most = fitted.shape[0] - (X is None)
-    slack = _SLACK * _largest_norm(fitted)
-    width = min(n_neighbors + 8, most)
+    n_candidates = fitted.shape[0] - (X is None)
+    slack = SEARCH_ERROR * _largest_norm(fitted)
+    width = min(n_neighbors + MARGIN, n_candidates)
     while True:
         distances, columns = neighbors.kneighbors(X, n_neighbors=width)
-        last = distances[:, n_neighbors - 1] * (1 + _SLACK) + slack
-        if width == most or (distances[:, -1] > last).all():
+        # errors of the search may hide a neighbour as near as the last one: search until one is clearly farther
+        last = distances[:, n_neighbors - 1] * (1 + SEARCH_ERROR) + slack
+        if width == n_candidates or (distances[:, -1] > last).all():
             break
-        width = min(4 * width, most)
+        width = min(4 * width, n_candidates)
     near = distances <= last[:, None]
     rows, places = np.nonzero(near)
     found = columns[rows, places]
@@ -55,11 +57,12 @@ def nearest_rows(
     starts = np.searchsorted(rows, np.arange(len(distances)))
     order = np.lexsort((exact, rows))  # ascending within each row
     limit = exact[order[starts + n_neighbors - 1]]
-    kept = exact <= limit[rows] * (1 + _EQUAL)
+    kept = exact <= limit[rows] * (1 + TIE_TOLERANCE)
     return rows[kept], found[kept], exact[kept]
 
 
 def _largest_norm(X: Any) -> float:
+    """Euclidean norm of the longest row."""
     squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
     return float(np.sqrt(np.max(np.asarray(squares, dtype=np.float64))))
 
@@ -67,7 +70,7 @@ def _largest_norm(X: Any) -> float:
 def _pair_distances(X: Any, Y: Any, rows: IntArray, columns: IntArray) -> FloatArray:
     """Distances of pairs of rows from their differences, which are exact for copies, sparse or not."""
     distances = np.empty(len(rows))
-    step = max(1, _CELLS // X.shape[1])
+    step = max(1, BLOCK_CELLS // X.shape[1])
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         difference = X[rows[part]] - Y[columns[part]]

@@ -1,4 +1,4 @@
-"""An ordered label, such as an age or a rating, spreads to its neighbours."""
+"""`from_neighbours`: an ordered label, such as an age or a rating, as a distribution around it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,17 +6,28 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from skldl.distributions._tables import cells, check_choice, check_names, check_not_empty, frame_like, is_missing
-from skldl.exceptions import DataError, LengthMismatchError, MissingLabelError, NotNumericError, UnknownLabelError
+from skldl.distributions._tables import cells, check_names, check_not_empty, frame_like, is_missing
+from skldl.exceptions import (
+    DataError,
+    LengthMismatchError,
+    MissingLabelError,
+    NotNumericError,
+    Parameter,
+    ParameterError,
+    UnknownLabelError,
+)
+from skldl.utils.parameters import check_value, one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import as_real_array
 
 
 def _triangular(x: FloatArray) -> FloatArray:
+    """Distribution function of the triangle on [−1, 1]."""
     return np.where(x < 0, np.clip(1 + x, 0, None) ** 2 / 2, 1 - np.clip(1 - x, 0, None) ** 2 / 2)
 
 
 def _laplace(x: FloatArray) -> FloatArray:
+    """Distribution function of the Laplace distribution, each tail from the exponential that does not overflow."""
     return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
 
 
@@ -25,10 +36,10 @@ _CUMULATIVE: dict[str, Callable[[FloatArray], FloatArray]] = {
     "triangular": _triangular,
     "laplace": _laplace,
 }
-_REACH = {"gaussian": 9.0, "triangular": 1.0, "laplace": 40.0}  # in scales; beyond it nothing is left to add
-
-WIDEST_SCALE = 1e8
-"""In intervals of the labels: a wider spread is the same to eight digits, and rounding errors would dominate."""
+_REACH = {"gaussian": 9.0, "triangular": 1.0, "laplace": 40.0}  # in scales; the mass beyond is below 1e-17
+MAX_TURNS = 100  # of a circle on either side: wider densities are uniform over it
+MAX_SCALE = 1e8
+"""In intervals of the labels: a wider density is the same to eight digits, and rounding errors would dominate."""
 
 
 def from_neighbours(y: Any, labels: Any, scale: Any, shape: str = "gaussian", circular: bool | float = False) -> Any:
@@ -41,7 +52,7 @@ def from_neighbours(y: Any, labels: Any, scale: Any, shape: str = "gaussian", ci
     .. math:: d_j \propto F\Bigl(\frac{u_j - y}{s}\Bigr) - F\Bigl(\frac{l_j - y}{s}\Bigr)
 
     with the cumulative distribution function F and the scale s. Mass beyond the outer labels is removed and the
-    row renormalised. Unlike the density at the label, this stays right when s is small: s → 0 gives the whole mass to
+    row renormalised. Unlike the density at the label, this is also right for small s: s → 0 gives the whole mass to
     the label in whose interval y lies (half to each if y lies exactly between two).
 
     Parameters
@@ -80,20 +91,20 @@ def from_neighbours(y: Any, labels: Any, scale: Any, shape: str = "gaussian", ci
     >>> from_neighbours([0], labels=[0, 90, 180, 270], scale=90, shape="triangular", circular=True)
     array([[0.75 , 0.125, 0.   , 0.125]])
     """
-    check_choice(shape, tuple(_CUMULATIVE), name="shape")
+    check_value("shape", shape, one_of(*_CUMULATIVE))
     names = check_names(labels, name="labels")
     values = _as_numbers(names, name="labels")
     centre = _as_numbers(cells(y), name="y")
     check_not_empty(cells(y), name="y")
     width = _check_scale(scale, len(centre))
     lower, upper, period = _intervals(values, circular)
-    width = np.minimum(width, WIDEST_SCALE * (upper - lower).max())
+    width = np.minimum(width, MAX_SCALE * (upper - lower).max())
     if period is None:
-        _refuse_outside(centre, lower.min(), upper.max())
+        _check_inside(centre, lower.min(), upper.max())
         D = _mass(lower[None] - centre[:, None], upper[None] - centre[:, None], width, shape)
     else:
         start = (centre - lower.min()) % period + lower.min()
-        turns = min(int(np.ceil(_REACH[shape] * width.max() / period)) + 1, 100)
+        turns = min(int(np.ceil(_REACH[shape] * width.max() / period)) + 1, MAX_TURNS)
         D = np.zeros((len(centre), len(values)))
         for turn in range(-turns, turns + 1):
             shift = turn * period - start[:, None]
@@ -108,7 +119,7 @@ def _mass(lower: FloatArray, upper: FloatArray, width: FloatArray, shape: str) -
     spread = width[:, None] > 0
     scale = np.where(spread, width[:, None], 1.0)
     cumulative = _CUMULATIVE[shape]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # an offset divided by a tiny scale is infinite: the tail is then 0 or 1
         smooth = cumulative(upper / scale) - cumulative(lower / scale)
     return np.where(spread, smooth, np.heaviside(upper, 0.5) - np.heaviside(lower, 0.5))
 
@@ -134,14 +145,16 @@ def _period(ascending: FloatArray, gaps: FloatArray, circular: bool | float) -> 
     if circular is True:
         if not np.allclose(gaps, gaps[0]):
             raise DataError(
-                "circular=True takes the period from evenly spaced labels, and these are not. "
-                "Pass the period instead, such as circular=360."
+                Parameter("circular", True),
+                " needs evenly spaced labels. Pass the period instead, such as ",
+                Parameter("circular", 360),
+                ".",
             )
         return float(len(ascending) * gaps[0])
     if not (np.isfinite(circular) and circular > ascending[-1] - ascending[0]):
-        raise ValueError(
-            f"circular={circular!r} is a period and must be more than the span of the labels, "
-            f"{ascending[-1] - ascending[0]:g}."
+        raise ParameterError(
+            Parameter("circular", circular),
+            f" is a period and must be more than the span of the labels, {ascending[-1] - ascending[0]:g}.",
         )
     return float(circular)
 
@@ -150,13 +163,13 @@ def _as_numbers(entries: list[Any], *, name: str) -> FloatArray:
     numbers = np.empty(len(entries))
     for row, entry in enumerate(entries):
         if is_missing(entry):
-            raise MissingLabelError(f"{name}[{row}] is missing. Drop the row, or fill the number in.")
+            raise MissingLabelError(f"{name}[{row}] is missing. Remove the row, or fill the number in.", row=row)
         try:
             numbers[row] = float(entry)
         except (TypeError, ValueError):
-            raise NotNumericError(f"{name}[{row}] is {entry!r}; ordered labels are numbers.") from None
+            raise NotNumericError(f"{name}[{row}] is {entry!r}; ordered labels are numbers.", row=row) from None
         if isinstance(entry, str | bytes) or not np.isfinite(numbers[row]):
-            raise NotNumericError(f"{name}[{row}] is {entry!r}; ordered labels are finite numbers.")
+            raise NotNumericError(f"{name}[{row}] is {entry!r}; ordered labels are finite numbers.", row=row)
     return numbers
 
 
@@ -167,15 +180,17 @@ def _check_scale(scale: Any, n_samples: int) -> FloatArray:
             f"scale has shape {width.shape}: pass one number, or one for each of {n_samples} rows."
         )
     if not np.isfinite(width).all() or (width < 0).any():
-        raise ValueError("scale must be finite and at least zero in every row.")
+        raise DataError("scale must be finite and at least zero in every row.")
     return np.broadcast_to(width, (n_samples,))
 
 
-def _refuse_outside(centre: FloatArray, low: float, high: float) -> None:
+def _check_inside(centre: FloatArray, low: float, high: float) -> None:
+    """Raise an error for a number beyond the intervals of the labels."""
     outside = (centre < low) | (centre > high)
     if outside.any():
         row = int(np.argmax(outside))
         raise UnknownLabelError(
             f"y[{row}] is {centre[row]:g}, beyond the labels, whose intervals reach from {low:g} to {high:g}. "
-            "Add labels on that side, or correct the entry."
+            "Add labels on that side, or correct the entry.",
+            row=row,
         )

@@ -23,12 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 from skldl.distributions._labels import holds_sets, label_codes, membership
 from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._tables import frame_like, library
-from skldl.exceptions import DataError, ZeroRowError
+from skldl.exceptions import DataError, Parameter, ZeroRowError
 from skldl.utils.parameters import COUNT, NONE, POSITIVE, check_parameters, number
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_features, check_same_length
 
-_TINY = float(np.finfo(np.float64).tiny)
+MIN_DISTANCE = float(np.finfo(np.float64).tiny)  # stands for the distance 0 of copies in a sparse matrix
 
 
 def _affinity(distances: Any, bandwidth: float) -> Any:
@@ -43,11 +43,12 @@ def _affinity(distances: Any, bandwidth: float) -> Any:
 def _median_distance(distances: Any) -> float:
     """Median of the distances between different rows; 1 where there are none."""
     values = distances.data if sparse.issparse(distances) else distances
-    apart = values[values > _TINY]
+    apart = values[values > MIN_DISTANCE]
     return float(np.median(apart)) if apart.size else 1.0
 
 
 def _inverse_root(degree: FloatArray) -> FloatArray:
+    """Degrees of the graph to the power −1/2; 0 for a row without neighbours."""
     return np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
 
 
@@ -62,9 +63,10 @@ def propagate(affinity: Any, L: FloatArray, alpha: float) -> FloatArray:
     system = (sparse.identity(n_samples) - alpha * (scaling @ affinity @ scaling)).tocsr()
     F = np.empty_like(L)
     for label in range(L.shape[1]):
+        # 1e-12: degrees are right to more digits than anybody compares, at a few products more
         F[:, label], failed = cg(system, (1 - alpha) * L[:, label], rtol=1e-12, atol=0.0)
         if failed:
-            raise DataError(f"The propagation of label {label} did not converge. Choose an alpha further from one.")
+            raise DataError(f"The propagation of label {label} did not converge. Choose a smaller alpha.")
     return np.maximum(F, 0.0)
 
 
@@ -82,7 +84,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     alpha : float, default=0.5
-        Share of the neighbours against an instance's own labels, in [0, 1); 0 gives ``1/|Y|`` each.
+        Weight of the neighbours against an instance's own labels, in [0, 1); with 0 each label has ``1/|Y|``.
     n_neighbors : int or None, default=10
         Number of nearest neighbours that are tied to each instance (i and j are tied if one of them is among the
         neighbours of the other). All instances at the same distance as the last of them count as neighbours too, so
@@ -127,7 +129,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     """
 
     _constraints: ClassVar = {
-        "alpha": number(at_least=0, below=1, hint="it is the share of the neighbours"),
+        "alpha": number(at_least=0, below=1, hint="it is the weight of the neighbours"),
         "n_neighbors": NONE | COUNT,
         "bandwidth": NONE | POSITIVE,
     }
@@ -189,14 +191,14 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         return frame_like(y, self.distributions_, self.classes_)
 
     def transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Give new rows, whose labels are not known, the degrees of their neighbours in the training set.
+        """Predict the distributions of new rows, without labels, from their neighbours in the training set.
 
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
         y : ignored
-            There for enhancers that need the labels of new rows.
+            For compatibility with enhancers that need the labels of new rows.
 
         Returns
         -------
@@ -205,19 +207,20 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, accept_sparse=True)
-        # a training row without ties has degree zero; as a neighbour of a new row its labels still count
-        lent = np.where(self._root > 0, self._root, 1.0)[:, None] * self._propagated
+        # a training row without neighbours has degree zero; as a neighbour of a new row its labels still count
+        scaled_degrees = np.where(self._root > 0, self._root, 1.0)[:, None] * self._propagated
         if self.n_neighbors is None:
             exponent = -0.5 * (pairwise_distances(X, self._X) / self.bandwidth_) ** 2
-            return _normalized(np.exp(exponent - exponent.max(axis=1, keepdims=True)) @ lent)
+            return _normalized(np.exp(exponent - exponent.max(axis=1, keepdims=True)) @ scaled_degrees)
         n_neighbors = min(self.n_neighbors, len(self._root))
         rows, columns, distances = nearest_rows(self._neighbors, self._X, X, n_neighbors)
         exponent = -0.5 * (distances / self.bandwidth_) ** 2
         highest = np.full(X.shape[0], -np.inf)
-        np.maximum.at(highest, rows, exponent)  # far from all rows the nearest still counts
+        # relative to the nearest row: far from all rows the affinities would underflow
+        np.maximum.at(highest, rows, exponent)
         affinity = np.exp(exponent - highest[rows])
-        weights = sparse.csr_matrix((affinity, (rows, columns)), shape=(X.shape[0], len(lent)))
-        return _normalized(weights @ lent)
+        weights = sparse.csr_matrix((affinity, (rows, columns)), shape=(X.shape[0], len(scaled_degrees)))
+        return _normalized(weights @ scaled_degrees)
 
     def _graph(self, X: Any) -> Any:
         """Distances between rows that are tied: sparse for nearest neighbours, dense for all."""
@@ -229,7 +232,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
             return sparse.csr_matrix((n_samples, n_samples))
         rows, columns, distances = nearest_rows(self._neighbors, X, None, n_tied)
         # a distance of zero, between copies of a row, is a tie as well: it must not vanish from the sparse matrix
-        stored = np.maximum(distances, _TINY)
+        stored = np.maximum(distances, MIN_DISTANCE)
         graph = sparse.csr_matrix((stored, (rows, columns)), shape=(n_samples, n_samples))
         return graph.maximum(graph.T).tocsr()
 
@@ -252,11 +255,16 @@ def as_indicator(y: Any) -> tuple[FloatArray, list[Any]]:
 
 
 def _normalized(F: FloatArray) -> FloatArray:
+    """Divide rows by their sums."""
     totals = F.sum(axis=1, keepdims=True)
     if not totals.all():
         row = int(np.argmin(totals))
         raise ZeroRowError(
-            f"Row {row} holds no label, and none reaches it from its neighbours. Drop the row, tie it to more "
-            "neighbours (n_neighbors) or choose a larger bandwidth."
+            f"Row {row} holds no label, and its neighbours have none. Remove the row, or choose larger ",
+            Parameter("n_neighbors"),
+            " or ",
+            Parameter("bandwidth"),
+            ".",
+            row=row,
         )
     return np.asarray(F / totals)

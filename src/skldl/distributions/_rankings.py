@@ -1,4 +1,4 @@
-"""Rankings of several people, which contradict each other, as one distribution."""
+"""`from_rankings`: one distribution for each item from several rankings, which may contradict each other."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skldl.distributions._answers import table_rows
 from skldl.distributions._tables import (
-    check_choice,
     check_names,
     check_not_empty,
     check_two,
@@ -18,12 +17,16 @@ from skldl.distributions._tables import (
     position_of,
     sorted_names,
 )
-from skldl.exceptions import DimensionError, LengthMismatchError, RankingError, ZeroRowError
+from skldl.exceptions import DimensionError, LengthMismatchError, Parameter, RankingError, ZeroRowError
+from skldl.utils.parameters import FRACTION, POSITIVE, check_value, one_of
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.warn import warn
 
 MAX_CELLS = 2**22  # of a temporary array (32 MiB); items are solved in blocks of this size
 MAX_STEPS = 100  # of Newton's method, before a warning
+MAX_HALVINGS = 50  # of a step, which then is below the rounding error of a degree
+MAX_PLACKETT_LUCE_STEPS = 5000  # before a warning; chosen by hand
+PLACKETT_LUCE_TOL = 1e-10  # largest change of a degree in the last step; the steps converge linearly
 
 
 def from_rankings(
@@ -82,7 +85,7 @@ def from_rankings(
     regularization : float, default=0.1
         Pseudo-choices per label of Plackett-Luce, above zero.
     floor : float, default=0.0
-        Share of the uniform distribution that is mixed in at the end, for those who need degrees above zero.
+        Fraction of the uniform distribution that is mixed in at the end, if all degrees must be above zero.
 
     Returns
     -------
@@ -112,12 +115,10 @@ def from_rankings(
     >>> from_rankings([three_rankers], labels=["sky", "sea", "sun"], method="plackett-luce").round(3)
     array([[0.642, 0.344, 0.013]])
     """
-    check_choice(method, ("program", "plackett-luce"), name="method")
+    check_value("method", method, one_of("program", "plackett-luce"))
     for name, value in (("margin", margin), ("evenness", evenness), ("regularization", regularization)):
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name}={value!r} must be a finite number above zero.")
-    if not 0 <= floor <= 1:
-        raise ValueError(f"floor={floor!r} is a fraction of the uniform distribution and must lie in [0, 1].")
+        check_value(name, value, POSITIVE)
+    check_value("floor", floor, FRACTION)
     items = _read(rankings)
     names = _names(items, n_labels, labels)
     ranks, lengths = _ranks(items, names, argument="n_labels" if labels is None else "labels")
@@ -125,11 +126,11 @@ def from_rankings(
     bare = ~np.any(marked, axis=1)
     if bare.any():
         row = int(np.argmax(bare))
-        raise ZeroRowError(f"No ranker listed any label for item {row}, so there is no information. Drop the item.")
+        raise ZeroRowError(f"No ranker listed any label for item {row}: there is no information. Remove it.", row=row)
     if method == "program":
         D = solve_program(pairwise_fractions(ranks), marked, margin, evenness)
     else:
-        D = plackett_luce(ranks, lengths, regularization, max_iter=5000, tol=1e-10)
+        D = plackett_luce(ranks, lengths, regularization, max_iter=MAX_PLACKETT_LUCE_STEPS, tol=PLACKETT_LUCE_TOL)
     D = (1.0 - floor) * D + floor / len(names)
     return frame_like(rankings, D / D.sum(axis=1, keepdims=True), names)
 
@@ -159,7 +160,9 @@ def _names(items: list[list[list[Any] | None]], n_labels: int | None, labels: An
     if labels is not None:
         names = check_names(labels, name="labels")
         if n_labels is not None and n_labels != len(names):
-            raise LengthMismatchError(f"n_labels={n_labels} but labels names {len(names)}. Leave one of them out.")
+            raise LengthMismatchError(
+                Parameter("n_labels", n_labels), f" but labels names {len(names)}. Leave one of them out."
+            )
         return names
     if n_labels is not None:
         return check_two(list(range(n_labels)))
@@ -224,6 +227,7 @@ def solve_program(fractions: FloatArray, marked: npt.NDArray[np.bool_], margin: 
 def _objective(
     d: FloatArray, fractions: FloatArray, marked: npt.NDArray[np.bool_], margin: float, evenness: float
 ) -> Any:
+    """Value of the program for each item; infinite outside the domain of the logarithm."""
     slack = np.maximum(margin - (d[:, :, None] - d[:, None, :]), 0.0)
     inside = np.where(marked, d, 1.0)
     value = (fractions * slack**2).sum(axis=(1, 2)) - evenness * np.log(np.maximum(inside, 1e-300)).sum(axis=1)
@@ -240,7 +244,7 @@ def _newton(fractions: FloatArray, marked: npt.NDArray[np.bool_], margin: float,
         point, weight, on = d[active], fractions[active], marked[active]
         slack = np.maximum(margin - (point[:, :, None] - point[:, None, :]), 0.0)
         pull = 2 * weight * slack
-        inside = np.where(on, point, 1.0)
+        inside = np.where(on, point, 1.0)  # labels that nobody listed stay at 0: any number with a logarithm serves
         gradient = np.where(on, pull.sum(axis=1) - pull.sum(axis=2) - evenness / inside, 0.0)
         curvature = 2 * weight * (slack > 0)
         curvature = curvature + curvature.transpose(0, 2, 1)
@@ -279,7 +283,7 @@ def _backtrack(
 ) -> FloatArray:
     """Halve the step of each item until Armijo's condition holds; keep the point where rounding leaves no gain."""
     length = np.ones(len(point))
-    for _ in range(50):
+    for _ in range(MAX_HALVINGS):
         new = point + length[:, None] * step
         after = _objective(new, fractions, marked, margin, evenness)
         # 1e-4 is the usual constant of Armijo's condition; 1e-15 allows for rounding
@@ -326,7 +330,7 @@ def plackett_luce(ranks: IntArray, lengths: IntArray, regularization: float, max
         if not len(active):
             return worth
     warn(
-        f"Plackett-Luce did not settle within {max_iter} steps for {len(active)} rows; choose a larger regularization.",
+        f"Plackett-Luce did not converge in {max_iter} steps for {len(active)} rows. Choose a larger regularization.",
         ConvergenceWarning,
     )
     return worth

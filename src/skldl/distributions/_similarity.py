@@ -1,10 +1,10 @@
-"""A label, or a set of labels, spreads along the similarity of labels."""
+"""`from_similarity`: labels and sets of labels as distributions over similar labels."""
 
 from typing import Any
 
 import numpy as np
 
-from skldl.distributions._labels import holds_sets, label_codes, membership, share_out
+from skldl.distributions._labels import divide_rows, holds_sets, label_codes, membership
 from skldl.distributions._tables import frame_like, is_frame, names_of, numbers
 from skldl.exceptions import DataError, DimensionError, NegativeDegreeError, ZeroRowError
 
@@ -73,7 +73,7 @@ def from_similarity(y: Any, S: Any, classes: Any = None) -> Any:
         indicator, columns = membership(y, names, name="y", argument="the labels of S")
         if is_frame(y) and list(y.columns) != list(columns) and classes is None:
             raise DataError("The columns of y and of S name different labels, or are in another order.")
-        base, _ = share_out(indicator, "error", name="y")
+        base, _ = divide_rows(indicator, "error", name="y")
     else:
         codes, _ = label_codes(y, names, name="y", argument="the labels of S")
         base = np.eye(n_labels)[codes]
@@ -81,7 +81,7 @@ def from_similarity(y: Any, S: Any, classes: Any = None) -> Any:
 
 
 def _check_row_names(S: Any, names: list[Any]) -> None:
-    """A pandas table of similarities names its rows too; they must be the columns, unless they are plain numbers."""
+    """Check that the names of the rows of a pandas table are those of its columns, unless they are 0, 1, …."""
     index = list(S.index) if is_frame(S) and hasattr(S, "index") and not callable(S.index) else names
     if index != names and index != list(range(len(names))):
-        raise DataError(f"The rows of S are {index} and its columns {names}. Bring them into one order.")
+        raise DataError(f"The rows of S are {index} and its columns {names}. Put both in the same order.")

@@ -1,9 +1,7 @@
-"""Input and output tables and names of labels: the only module about pandas and polars; it imports neither.
+"""Tables of pandas and polars and names of labels, for all converters of `skldl.distributions`.
 
-The rule for all of `skldl.distributions`: for a DataFrame or Series the result is a DataFrame or Series of the library,
-with the labels as names of its columns and, in pandas, with the same index; for other input it is a NumPy array.
-The columns are in the order of ``classes`` or ``labels`` if given, else in the order of the columns
-of a table, else sorted. polars takes text alone as name of a column, so other names become text there.
+Neither library is imported. The rules of input and output are in the docstring of `skldl.distributions`. Names of
+columns in polars are text, so other names become text there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,24 +35,24 @@ def library(table: Any) -> str:
 
 
 def is_frame(table: Any) -> bool:
-    """Tell whether the table is a DataFrame of pandas or polars."""
+    """Whether the table is a DataFrame of pandas or polars."""
     return bool(library(table)) and hasattr(table, "columns")
 
 
 def is_series(table: Any) -> bool:
-    """Tell whether the table is a Series of pandas or polars."""
+    """Whether the table is a Series of pandas or polars."""
     return bool(library(table)) and hasattr(table, "to_frame") and not hasattr(table, "columns")
 
 
 def frame_like(table: Any, values: npt.NDArray[Any], columns: Sequence[Any], rows: IntArray | None = None) -> Any:
-    """Give the values the form of the table they come from.
+    """Return values in the type of the input: a DataFrame for a DataFrame or Series, else the array.
 
     Parameters
     ----------
     table : any
-        What the caller handed in.
+        The input of the public function.
     values : ndarray of shape (n_rows, n_columns)
-        What goes back.
+        The result.
     columns : sequence
         Names of the columns.
     rows : ndarray of int, default=None
@@ -70,7 +68,7 @@ def frame_like(table: Any, values: npt.NDArray[Any], columns: Sequence[Any], row
 
 
 def series_like(table: Any, values: Sequence[Any] | npt.NDArray[Any]) -> Any:
-    """Give one value per row the form of the table they come from: a Series, or the values as they are."""
+    """Return one value per row in the type of the input: a Series for a DataFrame, else the values unchanged."""
     if not is_frame(table):
         return values
     if library(table) == "polars":
@@ -79,36 +77,35 @@ def series_like(table: Any, values: Sequence[Any] | npt.NDArray[Any]) -> Any:
 
 
 def cells(table: Any) -> list[Any]:
-    """Return one entry per row of a one-dimensional thing: a list, an array or a Series."""
+    """Return the entries of a list, a one-dimensional array or a Series as a list."""
     if is_series(table):
         return list(table.to_list())
     if isinstance(table, np.ndarray) and table.dtype != object:
         return list(table.tolist())
     if isinstance(table, str | bytes) or not isinstance(table, Iterable):
-        raise DimensionError(f"A {type(table).__name__} is no column of labels: pass one entry per row.")
+        raise DimensionError(f"A {type(table).__name__} is not a column of labels. Pass one entry per row.")
     return list(table)
 
 
 def is_missing(cell: Any) -> bool:
-    """Tell an empty cell: None, NaN, NaT or pandas.NA."""
+    """Whether a cell is empty: None, NaN, NaT or pandas.NA."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
 
 
 def plain_label(label: Any) -> Any:
-    """Return a label as Python writes it: numbers that are equal are one label, and whole numbers are integers.
+    """Convert NumPy scalars to Python objects and whole floats to integers, so that equal numbers are one label.
 
-    A column of whole numbers with a gap comes as floats (pandas writes 4.0 for 4); it holds the same labels as one
-    without a gap.
+    pandas stores a column of whole numbers with a gap as floats (4.0 for 4); its labels are the same as without a gap.
     """
     if isinstance(label, np.number | np.bool_ | np.str_):
         label = label.item()
-    if isinstance(label, float) and label.is_integer() and abs(label) < 2**53:
+    if isinstance(label, float) and label.is_integer() and abs(label) < 2**53:  # larger floats are not exact
         return int(label)
     return label
 
 
 def check_names(names: Any, *, name: str) -> list[Any]:
-    """Return the names of the labels: at least two, in an order, and all different."""
+    """Validate the names of the labels: at least two, in an order, and all different."""
     if isinstance(names, set | frozenset):
         raise DataError(
             f"{name} is a set, which has no order, so the columns of the result would be in arbitrary order. "
@@ -127,10 +124,10 @@ def check_names(names: Any, *, name: str) -> list[Any]:
 
 
 def check_two(names: list[Any]) -> list[Any]:
-    """Demand at least two labels."""
+    """Check that there are at least two labels."""
     if len(names) < 2:
         raise SingleLabelError(
-            f"There is only one class, {names[0]!r}, so nothing to distribute. Name the other labels too."
+            f"There is only one class, {names[0]!r}: there is nothing to distribute. Name the other labels, too."
             if names
             else "There is no label at all. Name the labels."
         )
@@ -140,15 +137,15 @@ def check_two(names: list[Any]) -> list[Any]:
 def sorted_names(found: Iterable[Any]) -> list[Any]:
     """Sort the labels that occur; labels of kinds that do not compare are sorted by their text."""
     distinct = list(dict.fromkeys(plain_label(entry) for entry in found))
-    _refuse_twins(distinct)
+    _check_lookalikes(distinct)
     try:
         return check_two(sorted(distinct))
     except TypeError:
         return check_two(sorted(distinct, key=lambda entry: (type(entry).__name__, str(entry))))
 
 
-def _refuse_twins(names: list[Any]) -> None:
-    """Refuse labels that are different and look the same, such as the number 4 and the text "4"."""
+def _check_lookalikes(names: list[Any]) -> None:
+    """Raise an error for labels that differ but look the same, such as the number 4 and the text "4"."""
     first: dict[str, Any] = {}
     for entry in names:
         twin = first.setdefault(str(entry), entry)
@@ -160,7 +157,7 @@ def _refuse_twins(names: list[Any]) -> None:
 
 
 def position_of(names: list[Any], label: Any, *, where: str, argument: str) -> int:
-    """Index of a label among the names; the error for an unknown one names its place."""
+    """Position of a label among the names; the error for an unknown label says where it was found."""
     try:
         return names.index(label)
     except ValueError:
@@ -172,9 +169,9 @@ def position_of(names: list[Any], label: Any, *, where: str, argument: str) -> i
 
 
 def check_label(label: Any, *, where: str) -> Any:
-    """Refuse an empty cell and anything that cannot be a label."""
+    """Check that a cell is not empty and can be a label."""
     if is_missing(label):
-        raise MissingLabelError(f"{where} holds no label ({label!r}). Drop the row, or fill the label in.")
+        raise MissingLabelError(f"{where} holds no label ({label!r}). Remove the row, or fill the label in.")
     if getattr(label, "__hash__", None) is None:
         raise DimensionError(
             f"{where} holds {label!r}, where a single label belongs. "
@@ -202,17 +199,11 @@ def names_of(table: Any, n_labels: int, classes: Any = None) -> list[Any]:
         return names
     if not is_frame(table):
         return list(range(n_labels))
-    label_names(table, n_labels)  # refuses two columns of one name
+    label_names(table, n_labels)  # raises an error for two columns of one name
     return column_names(table)
 
 
 def check_not_empty(rows: Sequence[Any], *, name: str) -> None:
-    """Demand at least one row."""
+    """Check that there is at least one row."""
     if len(rows) == 0:
         raise EmptyDataError(f"{name} has no rows: at least one is needed.")
-
-
-def check_choice(value: Any, choices: Sequence[str], *, name: str) -> None:
-    """Require one of a few strings."""
-    if value not in choices:
-        raise ValueError(f"{name}={value!r} is not known; choose one of {', '.join(map(repr, choices))}.")
