@@ -124,7 +124,10 @@ def to_label_sets(
         check_value("threshold", threshold, FRACTION)
         chosen = descending >= threshold
     else:
-        check_value("top", top, integer(at_least=1, at_most=values.shape[1], hint="the labels are counted"))
+        assert top is not None
+        check_value(
+            "top", top, integer(at_least=1, at_most=values.shape[1], hint="the upper bound is the number of labels")
+        )
         chosen = np.broadcast_to(np.arange(values.shape[1]) < top, values.shape)
     if output == "sets":
         return [[names[j] for j in row[take]] for row, take in zip(order, chosen, strict=True)]
