@@ -1,58 +1,53 @@
-"""Clusters of distributions: a fixed point of k-means, as good as scikit-learn's, without random numbers."""
+"""Clusters of distributions, by the centres of LDLSCL: a fixed point of k-means, as good as scikit-learn's."""
 
 import numpy as np
+import pytest
 from sklearn.cluster import KMeans
 
-from skldl.correlation._clusters import cluster_rows
+from skldl.correlation import LDLSCL
 from skldl.testing import make_distributions
 
 
-def _inertia(D, weight, assignment):
-    return sum(
-        (
-            weight[assignment == g]
-            * ((D[assignment == g] - np.average(D[assignment == g], axis=0, weights=weight[assignment == g])) ** 2).sum(
-                1
-            )
-        ).sum()
-        for g in np.unique(assignment)
-    )
+def centres_of(D, n_clusters, weight=None):
+    X = np.arange(len(D))[:, None] / len(D)
+    return LDLSCL(1.0, n_clusters=n_clusters, n_rounds=1).fit(X, D, weight).centres_
 
 
-def test_near_the_best_of_many_random_starts():
+def assign(D, centres):
+    distances = ((D[:, None] - centres) ** 2).sum(axis=2)
+    return distances.argmin(axis=1), distances.min(axis=1)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 4, 8])
+def test_near_the_best_of_many_random_starts(n_clusters):
     _, D = make_distributions(300, 4, 5)
     weight = np.random.default_rng(0).uniform(0.5, 2, 300)
-    for k in (2, 4, 8):
-        assignment, centres = cluster_rows(D, weight, k)
-        best = KMeans(k, n_init=20, random_state=0).fit(D, sample_weight=weight)
-        assert _inertia(D, weight, assignment) < 1.15 * best.inertia_
-        assert len(centres) == k
-        distances = ((D[:, None] - centres) ** 2).sum(axis=2)
-        np.testing.assert_array_equal(distances.argmin(axis=1), assignment)
+    centres = centres_of(D, n_clusters, weight)
+    nearest, squares = assign(D, centres)
+    best = KMeans(n_clusters, n_init=20, random_state=0).fit(D, sample_weight=weight)
+    assert weight @ squares < 1.15 * best.inertia_
+    means = [np.average(D[nearest == g], axis=0, weights=weight[nearest == g]) for g in range(n_clusters)]
+    np.testing.assert_allclose(centres, means, atol=1e-12)
 
 
 def test_separated_groups_are_found():
     rng = np.random.default_rng(1)
-    centres = rng.dirichlet(np.full(6, 0.3), size=4)
     groups = rng.integers(4, size=200)
-    D = 0.95 * centres[groups] + 0.05 * rng.dirichlet(np.ones(6), size=200)
-    assignment, _ = cluster_rows(D, np.ones(200), 4)
-    for g in range(4):
-        assert len(np.unique(assignment[groups == g])) == 1
+    D = 0.95 * rng.dirichlet(np.full(6, 0.3), size=4)[groups] + 0.05 * rng.dirichlet(np.ones(6), size=200)
+    found, _ = assign(D, centres_of(D, 4))
+    assert len(np.unique(found)) == 4
+    assert all(len(np.unique(found[groups == g])) == 1 for g in range(4))
 
 
 def test_weight_two_is_row_twice_and_labels_may_be_permuted():
     _, D = make_distributions(60, 4, 5)
     weight = np.where(np.arange(60) < 20, 2.0, 1.0)
-    twice = np.r_[np.arange(20), np.arange(60)]
-    _, centres = cluster_rows(D, weight, 4)
-    np.testing.assert_allclose(cluster_rows(D[twice], np.ones(80), 4)[1], centres, atol=1e-12)
+    centres = centres_of(D, 4, weight)
+    np.testing.assert_allclose(centres_of(D[np.r_[np.arange(20), np.arange(60)]], 4), centres, atol=1e-12)
     order = [3, 0, 4, 1, 2]
-    np.testing.assert_allclose(cluster_rows(D[:, order], weight, 4)[1], centres[:, order], atol=1e-12)
+    np.testing.assert_allclose(centres_of(D[:, order], 4, weight), centres[:, order], atol=1e-12)
 
 
 def test_no_more_clusters_than_different_rows():
     D = np.repeat([[0.2, 0.8], [0.5, 0.5]], 5, axis=0)
-    assignment, centres = cluster_rows(D, np.ones(10), 6)
-    assert len(centres) == 2
-    np.testing.assert_allclose(centres[assignment], D)
+    np.testing.assert_allclose(np.unique(centres_of(D, 6), axis=0), D[[0, 5]])

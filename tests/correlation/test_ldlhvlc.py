@@ -1,4 +1,4 @@
-"""LDLHVLC: common checks, the objective by loops, its correlations against numpy, limits."""
+"""LDLHVLC: common checks, the objective with neighbours and correlations by loops, ties, many columns, limits."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ from scipy import optimize, sparse
 from sklearn.neighbors import NearestNeighbors
 
 from skldl import SABFGS
-from skldl.correlation import LDLHVLC, _joined
-from skldl.correlation._ldlhvlc import column_correlations, neighbour_means, row_correlations
+from skldl.correlation import LDLHVLC
 from skldl.simplex import softmax
 from skldl.testing import check_estimator, make_distributions
 
@@ -23,34 +22,43 @@ def test_common_checks():
     check_estimator(LDLHVLC(), expected_failed_checks=expected)
 
 
-def _neighbour_means(X, D, k):
-    distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
-    np.fill_diagonal(distances, np.inf)
-    return D[np.argsort(distances, axis=1)[:, :k]].mean(axis=1)
+def neighbour_means(X, D, k, new=None):
+    """Mean distribution of the k nearest rows, other than the row itself, and of all that are as near as the last."""
+    means = []
+    for i, x in enumerate(X if new is None else new):
+        distances = np.sqrt(((X - x) ** 2).sum(axis=1))
+        if new is None:
+            distances[i] = np.inf
+        limit = np.sort(distances)[min(k, len(X) - 1) - 1]
+        means.append(D[distances <= limit + 1e-9].mean(axis=0))
+    return np.array(means)
 
 
-def test_correlations_are_those_of_numpy():
-    rng = np.random.default_rng(0)
-    A, B = rng.dirichlet(np.ones(4), size=6), rng.dirichlet(np.ones(4), size=6)
-    A[2] = 0.25
-    expected = [0.0 if i == 2 else np.corrcoef(A[i], B[i])[0, 1] for i in range(6)]
-    np.testing.assert_allclose(row_correlations(A, B), expected, atol=1e-12)
-    np.testing.assert_allclose(column_correlations(B, np.full(6, 1 / 6)), np.corrcoef(B.T), atol=1e-12)
-    B[:, 1] = 0.3
-    assert not column_correlations(B, np.full(6, 1 / 6))[1].any()
+def correlation(a, b, weight):
+    """Weighted Pearson correlation; 0 where one of the two is constant."""
+    covariance = np.cov(a, b, aweights=weight, ddof=0)
+    scale = np.sqrt(covariance[0, 0] * covariance[1, 1])
+    return covariance[0, 1] / scale if scale > 1e-12 else 0.0
 
 
+@pytest.mark.parametrize("constant", [None, "row", "column"])
 @pytest.mark.parametrize(("shape", "fit_intercept"), [((40, 3, 3), True), ((14, 20, 3), False)])
-def test_objective_by_loops(shape, fit_intercept):
+def test_objective_by_loops(shape, fit_intercept, constant):
     X, D = make_distributions(*shape)
     n, q, c = shape
+    if constant == "row":
+        D[2] = 1 / c
+    elif constant == "column":
+        D = np.column_stack([np.full(n, 0.3), 0.7 * D[:, :2] / D[:, :2].sum(axis=1, keepdims=True)])
+    else:
+        X = np.rint(X)  # copies and equal distances
     weight = np.random.default_rng(0).uniform(0.5, 2, n)
     settings = {"alpha": 1e-2, "alpha_neighbours": 3e-2, "horizontal_weight": 0.5, "vertical_weight": 0.2}
     model = LDLHVLC(n_neighbors=3, fit_intercept=fit_intercept, tol=1e-11, **settings).fit(X, D, weight)
     share = weight / weight.sum()
-    C = _neighbour_means(X, D, 3)
-    rho = row_correlations(C, D)
-    R = column_correlations(D, share)
+    C = neighbour_means(X, D, 3)
+    rho = [correlation(mean, d, np.ones(c)) for mean, d in zip(C, D, strict=True)]
+    R = np.array([[correlation(D[:, j], D[:, k], weight) for j in range(c)] for k in range(c)])
 
     def objective(flat):
         parameters = flat.reshape(q + c + 1, c)
@@ -92,18 +100,15 @@ def test_equal_distances_depend_neither_on_the_order_of_the_rows_nor_on_sparsity
     np.testing.assert_allclose(mixed, expected, atol=1e-6)
 
 
-def test_neighbour_means_with_ties_by_loops():
+@pytest.mark.parametrize("k", [1, 4, 29, 50])
+def test_neighbours_of_new_rows_with_ties_by_loops(k):
     rng = np.random.default_rng(1)
     X, D = rng.integers(0, 3, size=(30, 2)).astype(float), rng.dirichlet(np.ones(3), size=30)
-    distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
-    for k in (1, 4, 29, 50):
-        expected = []
-        for i in range(30):
-            others = [j for j in range(30) if j != i]
-            limit = sorted(distances[i, others])[min(k, 29) - 1]
-            expected.append(D[[j for j in others if distances[i, j] <= limit]].mean(axis=0))
-        found = neighbour_means(NearestNeighbors().fit(X), X, D, None, k)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+    new = rng.integers(0, 3, size=(20, 2)) + 0.25
+    model = LDLHVLC(n_neighbors=k).fit(X, D)
+    C = neighbour_means(X, D, k, new)
+    expected = softmax(new @ model.coef_.T + C @ model.neighbour_coef_.T + model.intercept_)
+    np.testing.assert_allclose(model.predict(new), expected, atol=1e-12)
 
 
 def test_search_is_kept_and_later_changes_of_the_arrays_do_not_reach_the_model(monkeypatch):
@@ -126,12 +131,13 @@ def test_without_neighbours_weight_it_is_sabfgs():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_many_columns_use_the_diagonal(monkeypatch, form):
-    X, D = make_distributions(60, 6, 3)
-    X[X < 0.5] = 0
-    settings = {"alpha": 1e-2, "alpha_neighbours": 1e-2, "fit_intercept": True}
-    expected = LDLHVLC(**settings).fit(X, D).predict(X)
-    monkeypatch.setattr(_joined, "MAX_MATRIX", 5)
+def test_more_than_5000_columns(form):
+    """A rotation of the features into the space of the rows changes neither distances nor penalties."""
+    _, D = make_distributions(40, 6, 3)
+    X = sparse.random_array((40, 5001), density=0.02, rng=np.random.default_rng(0)).toarray()
+    U, values, _ = np.linalg.svd(X, full_matrices=False)
+    settings = {"alpha": 1e-2, "alpha_neighbours": 1e-2, "tol": 1e-10}
+    expected = LDLHVLC(**settings).fit(U * values, D).predict(U * values)
     np.testing.assert_allclose(LDLHVLC(**settings).fit(form(X), D).predict(X), expected, atol=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Algorithms that use correlations between labels or rows; most are the maximum entropy model with further terms."""
+"""Algorithms that use correlations between labels or rows: most add terms to the objective of maximum entropy."""
 
 from skldl.correlation._bdldl import BDLDL
 from skldl.correlation._ldldpa import LDLDPA

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from skldl.base import BaseLDL
+from skldl.exceptions import DataError
 from skldl.losses._automatic_alpha import ALPHA, count_different_rows, generalised_cross_validation
 from skldl.maxent import _moments
 from skldl.maxent._whitening import Factorisation, factorise
@@ -27,7 +28,7 @@ from skldl.utils.parameters import NOT_NEGATIVE
 from skldl.utils.simplex import project
 from skldl.utils.typing import FloatArray
 
-RANK_CUT = 1e-12
+RANK_CUT = 1e-12  # relative to the largest denominator: directions below it have no data but rounding errors
 
 
 class BDLDL(BaseLDL):
@@ -38,7 +39,7 @@ class BDLDL(BaseLDL):
     .. math:: \overline{\lVert x_i W - d_i \rVert^2} + \mathtt{backward\_weight}\; \overline{\lVert x_i - d_i W^\top
         \rVert^2} + \mathtt{alpha}\, \lVert W \rVert^2
 
-    in closed form, and moves the predictions x W to the nearest distribution.
+    in closed form, and projects the predictions x W onto the simplex.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ class BDLDL(BaseLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """All values from one pair of decompositions."""
+        """Predict for all values of a hyper-parameter from one pair of decompositions."""
         decomposed = _Decomposed(X, D, sample_weight)
         for value in values:
             self.set_params(**{param: value})
@@ -102,7 +103,7 @@ class BDLDL(BaseLDL):
 
 
 class _Decomposed:
-    """Eigenvectors of G and H, and B between them."""
+    """Eigendecompositions of G and H, and B in their coordinates."""
 
     def __init__(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         X = X.astype(np.float64, copy=False)
@@ -120,10 +121,10 @@ class _Decomposed:
         elif self.factorisation.rows is not None:
             self.g = self.factorisation.rows.eigenvalues
         else:
-            raise ValueError(
-                f"BDLDL decomposes a matrix over the features or over the rows and takes at most 5000 of one of them "
-                f"(n_samples={X.shape[0]}, n_features={X.shape[1]}). Reduce the features first, for example with "
-                "sklearn.decomposition.TruncatedSVD."
+            raise DataError(
+                "BDLDL decomposes a matrix over the features or over the rows, of one of which there must be at most "
+                f"{_moments.MAX_MATRIX} (n_samples={X.shape[0]}, n_features={X.shape[1]}). Reduce the features, for "
+                "example with sklearn.decomposition.TruncatedSVD."
             )
         products = unit * (D.T @ weighted)
         self.h, self.V = np.linalg.eigh(products)
@@ -139,22 +140,23 @@ class _Decomposed:
         """
         moments = np.sqrt(np.einsum("kj,kj->k", self.B, self.B))[:, None]
         n_rows = count_different_rows(self.X, self.D)
-        return generalised_cross_validation(
+        return generalised_cross_validation(  # eigenvalues are negative only by rounding
             np.maximum(self.g, 0.0), moments, np.array([self.squares]), np.ones(1), n_rows
         )
 
     def solve(self, alpha: float, backward_weight: float) -> FloatArray:
-        """W of shape (n_features, n_labels); directions without any mass keep weight zero."""
-        g, h = np.maximum(self.g, 0.0), np.maximum(self.h, 0.0)
-        bottom = g[:, None] + alpha + backward_weight * h
-        least = RANK_CUT * (g.max(initial=0.0) + alpha + backward_weight * h.max())
-        inner = np.divide((1.0 + backward_weight) * self.B, bottom, out=np.zeros_like(self.B), where=bottom > least)
-        turned = inner @ self.V.T
-        return self.factorisation.to_features(turned if self.U is None else self.U @ turned)[0]
+        """W of shape (n_features, n_labels); its coordinates are zero in directions without data."""
+        g, h = np.maximum(self.g, 0.0), np.maximum(self.h, 0.0)  # negative only by rounding
+        denominator = g[:, None] + alpha + backward_weight * h
+        smallest = RANK_CUT * (g.max(initial=0.0) + alpha + backward_weight * h.max())
+        numerator = (1.0 + backward_weight) * self.B
+        inner = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > smallest)
+        rotated = inner @ self.V.T
+        return self.factorisation.to_features(rotated if self.U is None else self.U @ rotated)[0]
 
 
 def _factorise(X: Any, sample_weight: FloatArray | None) -> Factorisation:
-    """G, or the space of the rows; without a copy of X where rows are dense and have equal weights."""
+    """Factorise X over its features (G) or over its rows; dense rows of equal weights are not copied."""
     n_samples, n_features = X.shape
     if sample_weight is None and not sparse.issparse(X) and n_features <= min(n_samples, _moments.MAX_MATRIX):
         return Factorisation(X, None, gram=X.T @ X / n_samples)

@@ -1,7 +1,7 @@
-"""Clusters of distributions by weighted k-means, from a start that needs no random numbers.
+"""Clusters of distributions by weighted k-means with a deterministic start.
 
-The start is that of Su and Dy (2007): one cluster is split after another, always the one with the largest sum of
-squared deviations, through its mean and across its direction of largest variance. It depends on weighted moments alone,
+The start is that of Su and Dy (2007): the cluster with the largest sum of squared deviations is split repeatedly, by
+the hyperplane through its mean orthogonal to its direction of largest variance. It depends on weighted moments alone,
 so that a row of weight two counts as the row twice, and permuting the labels permutes the centres.
 
 References
@@ -28,12 +28,12 @@ def cluster_rows(D: FloatArray, weight: FloatArray, n_clusters: int) -> tuple[In
     weight : ndarray of shape (n_samples,)
         Row weights, all positive.
     n_clusters : int
-        How many; fewer where D has fewer different rows.
+        Maximum number of clusters; there are fewer if D has fewer different rows.
 
     Returns
     -------
     assignment : ndarray of shape (n_samples,)
-        Number of the cluster of each row, without gaps.
+        Index of the cluster of each row, without gaps.
     centres : ndarray of shape (n_found, n_labels)
         Weighted mean of each cluster.
     """
@@ -49,19 +49,20 @@ def cluster_rows(D: FloatArray, weight: FloatArray, n_clusters: int) -> tuple[In
 
 
 def _split(D: FloatArray, weight: FloatArray, n_clusters: int) -> IntArray:
+    """Assign the rows to the clusters of the start."""
     assignment = np.zeros(len(D), dtype=np.intp)
-    least = ROUNDING * max(float(weight @ (D**2).sum(axis=1)), np.finfo(np.float64).tiny)
+    smallest = ROUNDING * max(float(weight @ (D**2).sum(axis=1)), np.finfo(np.float64).tiny)
     for _ in range(n_clusters - 1):
         centred = D - _means(D, weight, assignment)[assignment]
         deviations = np.bincount(assignment, weights=weight * (centred**2).sum(axis=1))
         largest = int(deviations.argmax())
-        if deviations[largest] <= least:
+        if deviations[largest] <= smallest:
             break
         rows = np.flatnonzero(assignment == largest)
         inside = centred[rows]
         _, axes = np.linalg.eigh(inside.T @ (inside * weight[rows, None]))
         side = inside @ axes[:, -1] > 0
-        # the part that keeps its number must not depend on the sign of the axis
+        # the sign of an eigenvector is arbitrary: the part that keeps its index must not depend on it
         if weight[rows] @ (side * (inside**2).sum(axis=1)) > weight[rows] @ (~side * (inside**2).sum(axis=1)):
             side = ~side
         assignment[rows[side]] = assignment.max() + 1
@@ -69,11 +70,13 @@ def _split(D: FloatArray, weight: FloatArray, n_clusters: int) -> IntArray:
 
 
 def _means(D: FloatArray, weight: FloatArray, assignment: IntArray) -> FloatArray:
+    """Weighted mean of each cluster."""
     members = np.eye(int(assignment.max()) + 1)[assignment] * weight[:, None]
     return np.asarray((members.T @ D) / members.sum(axis=0)[:, None])
 
 
 def _squared_distances(D: FloatArray, centres: FloatArray) -> FloatArray:
+    """Squared distance of each row from each centre, by products, which need no array over rows, centres and labels."""
     distances = (D**2).sum(axis=1)[:, None] - 2.0 * (D @ centres.T)
     distances += (centres**2).sum(axis=1)
-    return np.asarray(np.maximum(distances, 0.0))
+    return np.asarray(np.maximum(distances, 0.0))  # negative only by rounding

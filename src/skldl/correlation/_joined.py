@@ -1,4 +1,4 @@
-"""A design with further columns: neighbours' means or codes in addition to the features, with separate penalties."""
+"""Design matrices with added columns, such as means of neighbours or codes of rows, that have their own penalty."""
 
 from typing import Any
 
@@ -10,22 +10,22 @@ from skldl.maxent._whitening import Factorisation
 from skldl.utils.typing import FloatArray
 
 
-def column_scale(alpha: float, alpha_further: float) -> float:
-    """Factor of the further columns with which one penalty serves all columns.
+def column_scale(alpha: float, alpha_added: float) -> float:
+    """Factor of the additional columns with which the penalty ``alpha`` is right for all columns.
 
-    One where either is zero: then each keeps its own penalty.
+    It is 1 if either penalty is zero: then each column has its own.
     """
-    return float(np.sqrt(alpha / alpha_further)) if alpha > 0 and alpha_further > 0 else 1.0
+    return float(np.sqrt(alpha / alpha_added)) if alpha > 0 and alpha_added > 0 else 1.0
 
 
-def strengths(plain: Factorisation, n_further: int, alpha: float, alpha_further: float) -> FloatArray:
+def column_penalties(plain: Factorisation, n_added: int, alpha: float, alpha_added: float) -> FloatArray:
     """Penalty of each column of the joined design."""
-    of_further = alpha_further * column_scale(alpha, alpha_further) ** 2
-    return np.r_[np.full(plain.design.shape[1], alpha), np.full(n_further, of_further)]
+    of_added = alpha_added * column_scale(alpha, alpha_added) ** 2
+    return np.r_[np.full(plain.design.shape[1], alpha), np.full(n_added, of_added)]
 
 
 def join(plain: Factorisation, C: FloatArray, weight: FloatArray) -> Factorisation:
-    """The design with further columns C, and the moments that its whitened coordinates need."""
+    """Append the columns C to the design, and factorise the result."""
     centre = None if plain.centre is None else np.r_[plain.centre, weight @ C]
     if sparse.issparse(plain.design):
         design: Any = sparse.hstack([plain.design, sparse.csr_array(C)], format="csr")
@@ -36,16 +36,17 @@ def join(plain: Factorisation, C: FloatArray, weight: FloatArray) -> Factorisati
     means = np.zeros(design.shape[1]) if centre is None else centre
     if design.shape[1] > MAX_MATRIX:  # the diagonal is enough, since the coordinates only change the path of the solver
         squares = design.multiply(weighted).sum(axis=0) if sparse.issparse(design) else (design * weighted).sum(axis=0)
+        # variances are negative only by rounding
         return Factorisation(design, centre, eigenvalues=np.maximum(np.asarray(squares).ravel() - means**2, 0.0))
     gram = weighted.T @ design
     gram = gram.toarray() if sparse.issparse(gram) else gram
     return Factorisation(design, centre, gram=gram - np.multiply.outer(means, means))
 
 
-def part(parameters: FloatArray, plain: Factorisation) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weights of the features, of the further columns, and the intercept, all centred over labels."""
+def split_parameters(parameters: FloatArray, plain: Factorisation) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Split parameters into weights of the features and of the added columns, and intercepts, centred over labels."""
     first = plain.design.shape[1]
     last = len(parameters) - (plain.centre is not None)
-    further = parameters[first:last]
+    added = parameters[first:last]
     W, b = plain.to_features(np.delete(parameters, slice(first, last), axis=0))
-    return W - W.mean(axis=1, keepdims=True), further - further.mean(axis=1, keepdims=True), b - b.mean()
+    return W - W.mean(axis=1, keepdims=True), added - added.mean(axis=1, keepdims=True), b - b.mean()

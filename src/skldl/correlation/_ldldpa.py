@@ -1,8 +1,8 @@
 """LDL-DPA: label distribution learning by description-degree percentile average (Jia et al., 2024).
 
 A label whose true degree has rank r_j among the c labels of its row has the percentile r_j / c. The percentile
-average of a prediction is Σ_j p_j r_j / c: the higher, the more mass is on labels that should come first. A second
-term keeps the variance of the degrees, which maximising the average alone would push up:
+average of a prediction is Σ_j p_j r_j / c: it is large if much mass is on labels of high rank. A second term keeps the
+variance of the degrees, which maximising the average alone would increase:
 
     mean KL(d_i ‖ p_i) − λ_r mean Σ_j p_ij r_ij / c + λ_v mean (var d_i − var p_i)² + alpha/2 ‖W‖².
 """
@@ -119,5 +119,6 @@ class LDLDPA(LinearSoftmaxLDL):
             slope = (4.0 * self.variance_weight / n_labels * gap)[:, None] * centred - self.rank_weight * percentiles
             return values, slope
 
+        # divergence and variance term are at least 0, and the percentile average is at most the largest percentile
         largest = float(training.weight @ percentiles.max(axis=1))
         return mean_of(divergence_plus(training.D, term), training.D, training.weight), -self.rank_weight * largest

@@ -1,7 +1,7 @@
 """LDL-HVLC: label distribution learning with horizontal and vertical label correlation (Lin et al., 2024).
 
-C_i is the mean distribution of the neighbours of row i. The scores use it as further features, s = Wᵀx + Mᵀ C, and two
-terms tie the prediction to it (horizontal: rows) and to the correlation R of the labels (vertical: columns):
+C_i is the mean distribution of the neighbours of row i. It provides additional features, s = Wᵀx + Mᵀ C, and two terms
+draw the prediction towards it (horizontal: rows) and draw correlated labels together (vertical: columns):
 
     mean KL(d_i ‖ p_i) + λ_h mean ρ_i ‖p_i − C_i‖² + λ_v mean Σ_jk R_jk (p_ij − p_ik)² + alpha/2 ‖W‖² + δ/2 ‖M‖²
 
@@ -14,8 +14,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from skldl.correlation._joined import column_scale, join, part, strengths
+from skldl.correlation._joined import column_penalties, column_scale, join, split_parameters
 from skldl.distributions._nearest import nearest_rows
+from skldl.exceptions import DataError
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
@@ -28,13 +29,16 @@ from skldl.utils.parameters import COUNT, NOT_NEGATIVE
 from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray
 
+MIN_ROW_LENGTH = 1e-15  # product of the lengths of two centred rows: below it, one of them is constant up to rounding
+MIN_DEVIATION = 1e-12  # of a label: below it, the label is constant up to rounding
+
 
 def row_correlations(A: FloatArray, B: FloatArray) -> FloatArray:
     """Pearson correlation between each row of A and the same row of B; 0 where a row is constant."""
     A, B = A - A.mean(axis=1, keepdims=True), B - B.mean(axis=1, keepdims=True)
     lengths = np.sqrt((A**2).sum(axis=1) * (B**2).sum(axis=1))
     products = np.einsum("ij,ij->i", A, B)
-    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 1e-15)
+    return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > MIN_ROW_LENGTH)
 
 
 def column_correlations(D: FloatArray, weight: FloatArray) -> FloatArray:
@@ -42,18 +46,19 @@ def column_correlations(D: FloatArray, weight: FloatArray) -> FloatArray:
     centred = D - weight @ D
     covariance = centred.T @ (centred * weight[:, None])
     lengths = np.sqrt(np.diag(covariance))
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 1e-12)
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > MIN_DEVIATION)
     return np.asarray(covariance * scale * scale[:, None])
 
 
 def neighbour_means(search: NearestNeighbors, fitted: Any, D: FloatArray, X: Any | None, k: int) -> FloatArray:
-    """Mean of the rows of D that belong to the k nearest fitted rows, and to all that are as near as the last of them.
+    """Mean distribution of the k nearest fitted rows of each row, with all rows that are as near as the last of them.
 
-    At most all fitted rows but one count, for new rows as for the fitted ones (X is None).
+    X is None for the fitted rows themselves. k is at most the number of fitted rows minus one, also for new rows.
     """
     rows, nearest, _ = nearest_rows(search, fitted, X, min(k, len(D) - 1))
     starts = np.searchsorted(rows, np.arange(fitted.shape[0] if X is None else X.shape[0]))
     counts = np.diff(starts, append=len(rows))
+    # pairs are sorted by row, and each row has at least one neighbour
     return np.asarray(np.add.reduceat(D[nearest], starts, axis=0) / counts[:, None])
 
 
@@ -165,7 +170,7 @@ class LDLHVLC(LinearSoftmaxLDL):
         )
 
     def _search_of(self, training: TrainingSet) -> tuple[NearestNeighbors, Any]:
-        """Search over a copy of the rows, and the copy: the model keeps both."""
+        """Neighbour search over a copy of the rows, and the copy; the model stores both."""
 
         def build() -> tuple[NearestNeighbors, Any]:
             rows = training.X.copy()
@@ -175,7 +180,7 @@ class LDLHVLC(LinearSoftmaxLDL):
 
     def _fit_shared(self, training: TrainingSet) -> None:
         if training.X.shape[0] < 2:
-            raise ValueError(f"LDLHVLC needs at least 2 rows to have neighbours (n_samples={training.X.shape[0]}).")
+            raise DataError(f"LDLHVLC needs neighbours, and so at least 2 rows (n_samples={training.X.shape[0]}).")
         C = self._neighbour_means(training)
         plain = training.factorisation(scale_free=False)
         self.alpha_ = training.alpha(self.alpha)
@@ -188,11 +193,11 @@ class LDLHVLC(LinearSoftmaxLDL):
             training.D,
             training.weight,
             self._objective(training)[0],
-            alpha=strengths(plain, C.shape[1], self.alpha_, self.alpha_neighbours),
+            alpha=column_penalties(plain, C.shape[1], self.alpha_, self.alpha_neighbours),
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        fit.W, M, fit.b = part(fit.parameters, plain)
+        fit.W, M, fit.b = split_parameters(fit.parameters, plain)
         self._store(fit)
         self.neighbour_coef_ = np.ascontiguousarray(scale * M.T)
         self._search, self._rows = self._search_of(training)
@@ -205,12 +210,13 @@ class LDLHVLC(LinearSoftmaxLDL):
         form = 2.0 * (np.diag(R.sum(axis=1)) - R)  # p form pᵀ = Σ_jk R_jk (p_j − p_k)²
 
         def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
-            away, turned = p - C, p @ form
+            away, product = p - C, p @ form
             values = self.horizontal_weight * agreement * np.einsum("ij,ij->i", away, away)
-            values += self.vertical_weight * np.einsum("ij,ij->i", p, turned)
-            slope = (2.0 * self.horizontal_weight * agreement)[:, None] * away + 2.0 * self.vertical_weight * turned
+            values += self.vertical_weight * np.einsum("ij,ij->i", p, product)
+            slope = (2.0 * self.horizontal_weight * agreement)[:, None] * away + 2.0 * self.vertical_weight * product
             return values, slope
 
+        # negative correlations make terms negative: no lower bound is known
         return mean_of(divergence_plus(training.D, term), training.D, training.weight), -np.inf
 
     def _predict(self, X: Any) -> FloatArray:

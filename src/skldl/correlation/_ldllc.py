@@ -4,8 +4,8 @@ The weight vectors of two labels should be close if the labels are positively co
 
     mean KL(d_i ‖ p_i) + alpha/2 ‖W‖² + λ Σ_{i<j} sgn(ρ_ij) ‖w_i − w_j‖,        ρ_ij = Pearson(w_i, w_j).
 
-The signs jump where a correlation changes its sign. The fit therefore alternates: signs from the weights, then a smooth
-problem with these signs, until they no longer change.
+The objective is discontinuous where a correlation changes its sign. The fit therefore alternates between computing the
+signs from the weights and solving a smooth problem with fixed signs, until the signs no longer change.
 """
 
 from typing import Any, ClassVar
@@ -24,7 +24,8 @@ from skldl.losses._rows import divergence_plus
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE
 from skldl.utils.typing import FloatArray
 
-SMOOTHING = 1e-6  # ‖v‖ becomes √(‖v‖² + ε²) − ε
+SMOOTHING = 1e-6  # ε in √(‖v‖² + ε²) − ε, which replaces ‖v‖; chosen by hand, far below distances of weights
+MIN_CORRELATION = 1e-12  # smaller correlations are rounding errors, whose sign is arbitrary
 
 
 def correlation_signs(W: FloatArray) -> FloatArray:
@@ -32,7 +33,7 @@ def correlation_signs(W: FloatArray) -> FloatArray:
     centred = W - W.mean(axis=0)
     products = centred.T @ centred
     lengths = np.sqrt(np.diag(products))
-    signs = np.sign(np.where(np.abs(products) <= 1e-12 * np.multiply.outer(lengths, lengths), 0.0, products))
+    signs = np.sign(np.where(np.abs(products) <= MIN_CORRELATION * np.multiply.outer(lengths, lengths), 0.0, products))
     np.fill_diagonal(signs, 0.0)
     return np.asarray(signs)
 
@@ -43,7 +44,7 @@ def signed_distances(signs: FloatArray, strength: float) -> Penalty:
     def penalty(U: FloatArray) -> tuple[float, FloatArray]:
         products = U.T @ U
         squares = np.diag(products)[:, None] + np.diag(products) - 2.0 * products
-        roots = np.sqrt(np.maximum(squares, 0.0) + SMOOTHING**2)
+        roots = np.sqrt(np.maximum(squares, 0.0) + SMOOTHING**2)  # squares are negative only by rounding
         pull = strength * signs / roots
         value = 0.5 * strength * float(np.vdot(signs, roots - SMOOTHING))
         return value, U * pull.sum(axis=0) - U @ pull
@@ -59,8 +60,8 @@ class LDLLC(LinearSoftmaxLDL):
     .. math:: \overline{\mathrm{KL}(d_i \,\|\, p_i)} + \frac{\mathtt{alpha}}{2} \lVert W \rVert^2
         + \mathtt{correlation\_weight} \sum_{i<j} \mathrm{sgn}(\rho_{ij}) \lVert w_i - w_j \rVert,
 
-    where :math:`\rho_{ij}` is the Pearson correlation between the weight vectors of labels i and j. The signs are taken
-    from the solution of SA-BFGS first, then from each solution in turn, until they stay as they are.
+    where :math:`\rho_{ij}` is the Pearson correlation between the weight vectors of labels i and j. The first signs are
+    those of the solution of SA-BFGS; they are computed again from each solution until they no longer change.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class LDLLC(LinearSoftmaxLDL):
     correlation_weight : float, default=1e-7
         Weight of the distances.
     max_rounds : int, default=10
-        Largest number of times that the signs are taken anew.
+        Maximum number of times that the signs are computed.
     fit_intercept : bool, default=True
         Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
         the uniform distribution in place of the mean.
@@ -101,9 +102,9 @@ class LDLLC(LinearSoftmaxLDL):
     Notes
     -----
     With ``correlation_weight=0`` it is SA-BFGS. A negative sign makes the objective concave in a direction; without
-    ``alpha`` it can then fall without bound. Adding one vector to all columns of W changes no prediction but does
-    change the correlations: they are taken of the weights as stored, whose mean over labels is zero, which is where the
-    squared penalty puts them. The paper's text was not available; whether it recomputes the signs at each step, as
+    ``alpha`` it may then be unbounded below. Adding one vector to all columns of W does not change the predictions, but
+    the correlations: these are computed from the weights as stored, whose mean over labels is zero, as the squared
+    penalty requires. The paper's text was not available; whether it computes the signs again at each step, as
     python-ldl does, could not be checked.
 
     References

@@ -1,8 +1,8 @@
 """LDL-LDM: label distribution learning by exploiting the label distribution manifold (Wang and Geng, 2023).
 
-The columns of D (labels) are taken for points near a manifold: each is a weighted sum of the others, with weights Z_kj
-that sum to one over k, from all rows (global) and from the rows of each cluster (local). The predictions should keep
-these relations:
+The columns of D (labels) are assumed to lie near a manifold: each is nearly a weighted sum of the others, with weights
+Z_kj that sum to one over k, estimated from all rows (global) and from the rows of each cluster (local). Predictions are
+penalised for violating these relations:
 
     mean KL(d_i ‖ p_i) + alpha/2 ‖W‖² + λ_g mean ‖p_i (I − Z)‖² + λ_l mean ‖p_i (I − Z_g(i))‖².
 """
@@ -39,7 +39,7 @@ def barycentre_weights(products: FloatArray) -> FloatArray:
         gram = products[np.ix_(others, others)] - products[others, j][:, None] - products[j, others]
         gram += products[j, j]
         trace = float(np.trace(gram))
-        gram[np.diag_indices_from(gram)] += BARYCENTRE_RIDGE * (trace if trace > 0 else 1.0)
+        gram[np.diag_indices_from(gram)] += BARYCENTRE_RIDGE * (trace if trace > 0 else 1.0)  # equal labels
         z = linalg.solve(gram, np.ones(n_labels - 1), assume_a="pos")
         Z[others, j] = z / z.sum()
     return Z
@@ -75,7 +75,7 @@ class LDLLDM(LinearSoftmaxLDL):
     local_weight : float, default=0.1
         Weight of the relations inside clusters.
     n_clusters : int, default=5
-        Number of clusters; 1 means none, and the local term is left out, as in the authors' code.
+        Number of clusters; with 1 the local term is left out, as in the authors' code.
     fit_intercept : bool, default=True
         Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
         the uniform distribution in place of the mean.
@@ -159,16 +159,16 @@ class LDLLDM(LinearSoftmaxLDL):
         def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
             values, slope = np.zeros(len(p)), np.zeros_like(p)
             for rows, form in groups:
-                turned = p[rows] @ form
-                values[rows] += np.einsum("ij,ij->i", p[rows], turned)
-                slope[rows] += 2.0 * turned
+                product = p[rows] @ form
+                values[rows] += np.einsum("ij,ij->i", p[rows], product)
+                slope[rows] += 2.0 * product
             return values, slope
 
         return mean_of(divergence_plus(D, term if groups else None), D, weight), 0.0
 
 
 def _local_forms(D: FloatArray, weight: FloatArray, n_clusters: int) -> list[tuple[npt.NDArray[np.intp], FloatArray]]:
-    """The rows of each cluster and their form."""
+    """The rows of each cluster, and the matrix of their quadratic form."""
     assignment, centres = cluster_rows(D, weight, n_clusters)
     members = [np.flatnonzero(assignment == number) for number in range(len(centres))]
     return [(rows, manifold_form(D[rows], weight[rows])) for rows in members]

@@ -23,18 +23,19 @@ from skldl.losses._rows import divergence_plus
 from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
 from skldl.utils.typing import FloatArray
 
-BLOCK_CELLS = 1 << 16
+BLOCK_CELLS = 1 << 16  # numbers in a temporary array (512 KiB), which stays in the cache
+MIN_BLOCK_ROWS = 64  # so that the work in NumPy outweighs the cost of calling it
 
 
 def ranking_loss(p: FloatArray, d: FloatArray, sharpness: float) -> tuple[FloatArray, FloatArray]:
     """Σ_{j<k} (d_j − d_k)² ln(1 + exp(−κ s_jk (p_j − p_k))) of each row and its slope in p.
 
-    Label by label against all later ones, in blocks of rows and with labels along the first axis, so that nothing
-    larger than a block times the labels is held.
+    Each label is compared with all later ones, in blocks of rows, so that temporary arrays are no larger than a block.
+    Labels are the first axis: operations over rows then run over adjacent numbers.
     """
     n_samples, n_labels = p.shape
     values, slope = np.zeros(n_samples), np.zeros_like(p)
-    size = max(64, BLOCK_CELLS // n_labels)
+    size = max(MIN_BLOCK_ROWS, BLOCK_CELLS // n_labels)
     for first in range(0, n_samples, size):
         rows = slice(first, first + size)
         pred, true = np.ascontiguousarray(p[rows].T), np.ascontiguousarray(d[rows].T)

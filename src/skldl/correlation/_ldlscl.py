@@ -1,7 +1,7 @@
 """LDL-SCL: label distribution learning by exploiting sample correlations locally (Zheng, Jia and Li, 2018).
 
 Each training row has a code c_i > 0, one number for each cluster of the distributions, that measures how much the
-cluster influences it. Codes are further features, s_i = Θᵀx_i + Vᵀc_i, and are learned with the weights:
+cluster influences it. Codes are additional features, s_i = Θᵀx_i + Vᵀc_i, and are learned with the weights:
 
     mean KL(d_i ‖ p_i) + alpha/2 ‖Θ‖² + δ/2 ‖V‖² + λ mean Σ_j c_ij ‖p_i − p̄_j‖² + µ mean Σ_j 1/c_ij
 
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skldl.correlation._clusters import cluster_rows
-from skldl.correlation._joined import column_scale, join, part, strengths
+from skldl.correlation._joined import column_penalties, column_scale, join, split_parameters
 from skldl.losses._automatic_alpha import ALPHA, ridge_penalty
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
@@ -29,14 +29,17 @@ from skldl.utils.parameters import COUNT, NOT_NEGATIVE, POSITIVE
 from skldl.utils.simplex import log_softmax, softmax
 from skldl.utils.typing import FloatArray
 
-FIRST_CODES = (1.0, 0.1)  # of a row's own cluster, and of the others
-NEWTON_STEPS = 100
+FIRST_CODES = (1.0, 0.1)  # of a row's own cluster and of the others: near one for its own, as in the authors' code
+BARRIER_FACTOR = 0.1  # of the barrier from round to round, as in the authors' code
+MAX_NEWTON_STEPS = 100  # chosen by hand: quadratic convergence needs far fewer
 MAX_STEP = 2.0  # of the logarithm of a code: a Newton step far from the solution may overflow exp
-DECREMENT = 1e-16  # half the squared Newton decrement of a row at which its codes are settled
+MIN_DECREMENT = 1e-16  # half the squared Newton decrement, relative to the value: below it no step lowers the value
+SUFFICIENT_DECREASE = 1e-4  # the usual constant of Armijo's condition
+MIN_LENGTH = 1e-6  # fraction of a Newton step: if no longer one lowers the value, the search of the row ends
 
 
 def attraction(codes: FloatArray, centres: FloatArray, strength: float) -> PredictionTerm:
-    """λ Σ_j c_ij ‖p_i − p̄_j‖² and its slope in p, for fixed codes."""
+    """Distance term λ Σ_j c_ij ‖p_i − p̄_j‖² and its slope in p, for fixed codes."""
     totals, pull = codes.sum(axis=1), codes @ centres
     constants = codes @ (centres**2).sum(axis=1)
 
@@ -50,7 +53,9 @@ def attraction(codes: FloatArray, centres: FloatArray, strength: float) -> Predi
 def code_loss(
     S: FloatArray, V: FloatArray, codes: FloatArray, D: FloatArray, centres: FloatArray, strength: float, barrier: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All that depends on the codes, for scores S without them: values, gradient and curvature in their logarithms.
+    """Terms of the objective that depend on the codes: values, gradient and curvature in the logarithms of the codes.
+
+    S are the scores without the codes.
 
     The curvature (n_samples, n_clusters, n_clusters) is c_j c_k v_jᵀ (diag p − p pᵀ) v_k, plus 2µ/c_j and the gradient,
     where it is positive, on the diagonal. It leaves out the second derivatives of the attraction, which could make it
@@ -59,7 +64,7 @@ def code_loss(
     log_p = log_softmax(S + codes @ V)
     p = np.exp(log_p)
     distances = (p**2).sum(axis=1)[:, None] - 2.0 * p @ centres.T + (centres**2).sum(axis=1)
-    distances = np.maximum(distances, 0.0)
+    distances = np.maximum(distances, 0.0)  # negative only by rounding
     values = -(D * log_p).sum(axis=1) + strength * (codes * distances).sum(axis=1) + barrier * (1.0 / codes).sum(axis=1)
     slope = 2.0 * strength * (codes.sum(axis=1)[:, None] * p - codes @ centres)
     of_codes = (p - D + through_softmax(p, slope)) @ V.T + strength * distances - barrier / codes**2
@@ -73,18 +78,19 @@ def code_loss(
     return values, gradient, curvature
 
 
-def settle_codes(
+def minimise_codes(
     S: FloatArray, V: FloatArray, codes: FloatArray, D: FloatArray, centres: FloatArray, strength: float, barrier: float
 ) -> FloatArray:
-    """Minimise over the logarithms of the codes of each row, by Newton steps with halving, all rows at once."""
+    """Minimise over the logarithms of the codes of each row, by Newton's method with step halving, all rows at once."""
     codes = codes.copy()
     active = np.arange(len(codes))
     values, gradient, curvature = code_loss(S, V, codes, D, centres, strength, barrier)
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         step = -np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
         decrement = -0.5 * np.einsum("ij,ij->i", step, gradient)
-        step *= np.minimum(1.0, MAX_STEP / np.maximum(np.abs(step).max(axis=1), 1e-300))[:, None]
-        going = decrement > DECREMENT * (1.0 + np.abs(values))
+        longest = np.maximum(np.abs(step).max(axis=1), 1e-300)  # 1e-300 avoids 0/0 at a minimum
+        step *= np.minimum(1.0, MAX_STEP / longest)[:, None]
+        going = decrement > MIN_DECREMENT * (1.0 + np.abs(values))
         active, step, before = active[going], step[going], values[going]
         if not len(active):
             break
@@ -93,13 +99,14 @@ def settle_codes(
         while True:
             trial = codes[active] * np.exp(length[:, None] * step)
             values, gradient, curvature = code_loss(S[active], V, trial, D[active], centres, strength, barrier)
-            rising = values > before - 1e-4 * length * np.minimum(slope, 1.0) + 1e-14 * np.abs(before)
-            rising &= length > 1e-6
+            # 1e-14: rounding of the value must not shorten a step near the minimum
+            rising = values > before - SUFFICIENT_DECREASE * length * np.minimum(slope, 1.0) + 1e-14 * np.abs(before)
+            rising &= length > MIN_LENGTH
             if not rising.any():
                 break
             length[rising] *= 0.5
-        codes[active] = np.where((length > 1e-6)[:, None], trial, codes[active])
-        stuck = length <= 1e-6
+        codes[active] = np.where((length > MIN_LENGTH)[:, None], trial, codes[active])
+        stuck = length <= MIN_LENGTH
         active, values, gradient, curvature = active[~stuck], values[~stuck], gradient[~stuck], curvature[~stuck]
         if not len(active):
             break
@@ -242,7 +249,7 @@ class LDLSCL(LinearSoftmaxLDL):
                 D,
                 weight,
                 mean_of(divergence_plus(D, attraction(codes, centres, self.local_weight)), D, weight),
-                alpha=strengths(plain, len(centres), self.alpha_, self.alpha_codes),
+                alpha=column_penalties(plain, len(centres), self.alpha_, self.alpha_codes),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 start=start,
@@ -251,9 +258,9 @@ class LDLSCL(LinearSoftmaxLDL):
             if number < self.n_rounds:
                 start = fit.parameters
                 S = np.asarray(plain.design @ start[:n_columns])
-                codes = settle_codes(S, scale * start[n_columns:], codes, D, centres, self.local_weight, barrier)
-                barrier *= 0.1
-        fit.W, V, fit.b = part(fit.parameters, plain)
+                codes = minimise_codes(S, scale * start[n_columns:], codes, D, centres, self.local_weight, barrier)
+                barrier *= BARRIER_FACTOR
+        fit.W, V, fit.b = split_parameters(fit.parameters, plain)
         self._store(fit)
         self.code_coef_ = np.ascontiguousarray(scale * V.T)
         self.codes_, self.centres_ = codes, centres
