@@ -35,7 +35,7 @@ TITLES = {
     "csv": "CSV batches",
     "parquet": "Parquet batches",
 }
-SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
+SKLDL = [sys.executable, "-m", "skldl"]
 BARE = """
 import sys, uvicorn
 from starlette.applications import Starlette

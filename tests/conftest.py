@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import io, sparse
+
+from skldl.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +50,20 @@ def load_script():
 
     yield load
     sys.path[:] = before
+
+
+@pytest.fixture
+def cli(capsys):
+    """Run the words after ``skldl`` in this process, check the exit status, return standard output and error."""
+
+    def run(words, status=0):
+        capsys.readouterr()  # what was printed before
+        found = main(shlex.split(words) if isinstance(words, str) else words)
+        printed = capsys.readouterr()
+        assert found == status, printed.err
+        return printed
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -113,7 +113,11 @@ def test_show_versions_names_every_dependency():
 
 def test_the_command_names_the_extra_it_needs():
     result = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.modules['cyclopts'] = None; from skldl.cli import main; main()"],
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.modules['cyclopts'] = None; from skldl.cli import main; sys.exit(main())",
+        ],
         capture_output=True,
         text=True,
         check=False,

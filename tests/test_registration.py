@@ -102,7 +102,7 @@ def test_a_new_algorithm_has_a_name_on_the_command_line(copy):
     (copy / "table.csv").write_text(f"x,emo_joy,emo_fear\n{rows}\n")
     fit = "fit table.csv --labels emo_* --model median --out table.skldl"
     for command in (fit, "predict table.skldl table.csv --out predictions.csv"):
-        result = run(copy, sys.executable, "-c", "from skldl.cli import main; main()", *command.split())
+        result = run(copy, sys.executable, "-m", "skldl", *command.split())
         assert result.returncode == 0, result.stderr
     assert (copy / "predictions.csv").read_text().count("\n") == 41
 

@@ -21,7 +21,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 import skldl
-from skldl.cli._app import run
+from skldl.cli import main as run
 from skldl.experiments import load_study, run_study
 from skldl.experiments.outputs import write_outputs
 

@@ -15,7 +15,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from skldl.cli._app import run
+from skldl.cli import main
 from skldl.experiments.store import read_records
 from skldl.experiments.study_file import _toml, load_study
 
@@ -147,7 +147,7 @@ class Campaign:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a warning is a fair answer to nonsense
-                status = run(["bench", "study.toml", "--jobs", "1", "--out", str(out)])
+                status = main(["bench", "study.toml", "--jobs", "1", "--out", str(out)])
         except BaseException as error:
             status = f"{type(error).__name__}: {error}"
         finally:

@@ -11,7 +11,7 @@ pytest.importorskip("rich")
 pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
 
-from skldl.cli._app import run  # noqa: E402 - after the check for the extra
+from skldl.cli import main  # noqa: E402 - after the check for the extra
 
 SECONDS = 60
 GOOD = "x,z,a,b\n" + "\n".join(f"{i},{i % 3},{i / 50},{1 - i / 50}" for i in range(1, 31)) + "\n"
@@ -64,7 +64,7 @@ def attack(campaign, capsys, what, line, *, may_succeed=False):
     try:
         with campaign.limited(SECONDS), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning is a fair answer to nonsense
-            status = run(shlex.split(line))
+            status = main(shlex.split(line))
     except SystemExit as end:
         status = end.code
     except TimeoutError:
@@ -85,7 +85,7 @@ def attack(campaign, capsys, what, line, *, may_succeed=False):
 def test_bad_tables_and_options(tmp_path, monkeypatch, capsys, campaign):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.csv").write_text(GOOD)
-    assert run(shlex.split("fit good.csv --labels a,b --model sa-bfgs --out good.skldl")) == 0
+    assert main(shlex.split("fit good.csv --labels a,b --model sa-bfgs --out good.skldl")) == 0
     model = (tmp_path / "good.skldl").read_bytes()
     for place, (name, content) in enumerate(BAD_FILES.items()):
         for ending in ("csv", "parquet"):

@@ -63,8 +63,8 @@ def peak_memory():
 
     def measure(arguments):
         script = (
-            "import sys; from skldl.cli._app import run; from skldl.experiments.tasks import peak_memory\n"
-            "with peak_memory() as found: status = run(sys.argv[1:])\n"
+            "import sys; from skldl.cli import main; from skldl.experiments.tasks import peak_memory\n"
+            "with peak_memory() as found: status = main(sys.argv[1:])\n"
             "print(found['mib']); sys.exit(status)"
         )
         done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)

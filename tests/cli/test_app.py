@@ -1,8 +1,10 @@
 """The command line as a whole: exit status, one-line errors, and --debug for the traceback."""
 
 import ast
+import contextlib
 import inspect
 import re
+import signal
 import subprocess
 import sys
 import warnings
@@ -11,28 +13,41 @@ from pathlib import Path
 import pytest
 
 import skldl
-from skldl.cli import _app, main
-from skldl.cli._wording import spelled, worded
+from skldl.cli import main
+from skldl.data import Columns, TableFile, convert_table
 from skldl.exceptions import DataError, Message, Parameter, TableError
+from skldl.tabular import FitOptions, fit_table
+from skldl.utils.files import whole_file
 
 
 @pytest.fixture
-def command(monkeypatch):
-    """Put one command in the place of all others, which does what the test says."""
+def datasets_raises(monkeypatch):
+    """Let ``skldl datasets`` raise an error."""
 
-    def install(action):
-        app = _app.App(name="skldl", result_action="return_value", suppress_keyboard_interrupt=False)
-        app.command(action, name="act")
-        monkeypatch.setattr(_app, "app", app)
+    def install(error):
+        def fail():
+            raise error
+
+        monkeypatch.setattr("skldl.cli.datasets.list_datasets", fail)
 
     return install
 
 
-def raising(error: BaseException):
-    def act() -> None:
-        raise error
+@pytest.fixture
+def convert_raises(here, monkeypatch, cli):
+    """Let ``skldl convert`` warn and raise an error with a message of these parts, and return what is printed."""
 
-    return act
+    def printed(*parts):
+        def fail(*arguments, **options):
+            warnings.warn(Message(*parts), UserWarning, stacklevel=1)
+            raise TableError(*parts)
+
+        monkeypatch.setattr("skldl.cli.convert.convert_table", fail)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")  # the tests turn warnings into errors
+            return cli("convert votes.csv --from votes", status=2).err
+
+    return printed
 
 
 @pytest.mark.parametrize(
@@ -47,102 +62,47 @@ def raising(error: BaseException):
         (BrokenPipeError(), 0, ""),
     ],
 )
-def test_errors_are_one_line_with_an_exit_status(command, capsys, error, status, message):
-    command(raising(error))
-    assert _app.run(["act"]) == status
-    captured = capsys.readouterr().err
-    assert message in captured
-    assert captured.count("\n") <= 1
+def test_errors_are_one_line_with_an_exit_status(datasets_raises, cli, error, status, message):
+    datasets_raises(error)
+    printed = cli("datasets", status).err
+    assert message in printed
+    assert printed.count("\n") <= 1
 
 
 @pytest.mark.parametrize("error", [DataError("bad"), RuntimeError("ours"), ModuleNotFoundError("no", name="x")])
-def test_debug_shows_the_traceback(command, error):
-    command(raising(error))
+def test_debug_shows_the_traceback(datasets_raises, error):
+    datasets_raises(error)
     with pytest.raises(type(error)):
-        _app.run(["act", "--debug"])
+        main(["datasets", "--debug"])
 
 
-def test_warnings_are_one_line(command, capsys):
-    command(lambda: warnings.warn("two\nlines", UserWarning, stacklevel=1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")  # the tests turn warnings into errors
-        assert _app.run(["act"]) == 0
-    assert capsys.readouterr().err == "Note: two lines\n"
-
-
-def test_what_a_command_returns_is_the_exit_status(command):
-    command(lambda: 3)
-    assert _app.run(["act"]) == 3
-    command(lambda: None)
-    assert _app.run(["act"]) == 0
-
-
-def test_mistakes_in_the_command_line_are_the_users(command, capsys):
-    def act(number: int) -> None:
-        print(number)
-
-    command(act)
-    assert _app.run(["act", "many"]) == 2
-    assert 'unable to convert "many"' in capsys.readouterr().err
-    assert _app.run(["atc"]) == 2
+def test_mistakes_in_the_command_line_are_the_users(cli):
+    assert 'unable to convert "many"' in cli("bench --folds many", status=2).err
+    assert "atc" in cli("atc", status=2).err
     with pytest.raises(Exception, match="atc"):
-        _app.run(["atc", "--debug"])
+        main(["atc", "--debug"])
+    assert cli("fit", status=2).err.endswith("Try: skldl fit --help\n")
 
 
-def test_main_leaves_with_the_status(monkeypatch, capsys):
+def test_as_a_process_it_ends_at_once_on_sigterm(tmp_path, monkeypatch, capsys):
+    """Without arguments the words are those of the process; SIGTERM leaves no unfinished file."""
+    handlers, ended = {}, []
     monkeypatch.setattr(sys, "argv", ["skldl", "--version"])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 0
+    monkeypatch.setattr("signal.signal", handlers.__setitem__)
+    monkeypatch.setattr("os._exit", ended.append)
+    assert main() == 0
     assert capsys.readouterr().out.strip() == skldl.__version__
+    with contextlib.suppress(OSError), whole_file(tmp_path / "t.csv"):
+        assert len(list(tmp_path.iterdir())) == 1
+        handlers[signal.SIGTERM]()
+        assert not list(tmp_path.iterdir())
+    assert ended == [143]
 
 
-def test_help_names_every_command():
-    done = subprocess.run(
-        [sys.executable, "-c", "from skldl.cli import main; main()", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "Usage: skldl" in done.stdout
-    assert not done.stderr
-
-
-def test_told_to_end_it_ends_at_once(monkeypatch):
-    """The handler of SIGTERM leaves no unfinished file and does not go through exceptions."""
-    from skldl import cli
-    from skldl.utils import files as whole_files
-
-    done = []
-    monkeypatch.setattr(whole_files, "discard_unfinished", lambda: done.append("discarded"))
-    monkeypatch.setattr(cli.os, "_exit", done.append)
-    cli._end_at_once()
-    assert done == ["discarded", 143]
-
-
-def test_the_hint_names_the_command_that_was_meant(capsys):
-    assert _app.run(["fit"]) == 2
-    assert capsys.readouterr().err.endswith("Try: skldl fit --help\n")
-
-
-def test_every_parameter_that_a_message_can_name_is_an_option():
-    """What `fit` and `convert` hand to the library is named as the user typed it."""
-    from skldl.cli.convert import convert
-    from skldl.cli.fit import fit
-    from skldl.data import Columns, TableFile, convert_table
-    from skldl.tabular import FitOptions, fit_table
-
-    of_python = {"columns", "header", "on_progress", "options", "self", "state", "table"}
-    typed = {word for command in (fit, convert) for word in _option_names(command)}
-    for function in (TableFile.__init__, convert_table, fit_table, Columns, FitOptions):
-        for name in set(inspect.signature(function).parameters) - of_python:
-            assert spelled(Parameter(name)) in typed, name
-
-
-def _option_names(command):
-    shown = _app.App(name="x", result_action="return_value")
-    shown.default(command)
-    return {name for argument in shown.assemble_argument_collection() for name in argument.names}
+def test_help_names_every_command(cli):
+    printed = cli("--help")
+    assert "Usage: skldl" in printed.out
+    assert not printed.err
 
 
 @pytest.mark.parametrize(
@@ -152,41 +112,43 @@ def _option_names(command):
         ([Parameter("settings", {"hidden": [3, 4]})], "--set 'hidden=[3, 4]'"),
         ([Parameter("intervals", True), " needs more rows."], "--intervals needs more rows."),
         ([Parameter("selection_rows", 1)], "--selection-rows 1"),
-        (["See ", Parameter("data_home"), "."], "See --data."),
+        (["See ", Parameter("na_values"), "."], "See --na."),
         ([Parameter("drop", ["a", "b c"])], "--drop 'a,b c'"),
         ([Parameter("source", "votes")], "--from votes"),
+        ([Parameter("drop", ["a"]), " and ", Parameter("alpha", 1)], "--drop a and alpha=1"),  # convert has no alpha
         (
             ["in Python with fit_table(options=FitOptions(intervals=True))"],
             "in Python with fit_table(options=FitOptions(intervals=True))",
         ),
     ],
 )
-def test_messages_name_options(parts, shown):
-    for text in (Message(*parts), TableError(*parts), UserWarning(Message(*parts))):
-        assert worded(text) == shown
+def test_messages_name_options_of_the_command(convert_raises, parts, shown):
+    assert convert_raises(*parts) == f"Note: {shown}\nskldl: {shown}\n"
 
 
-def test_only_options_of_the_command_are_named(command, capsys):
-    def act(*, drop: str = "") -> None:
-        raise TableError(Parameter("drop", ["a"]), " and ", Parameter("alpha", 1))
+def test_every_parameter_that_a_message_can_name_is_an_option(convert_raises):
+    """What `fit` and `convert` pass to the library is named as the user typed it."""
+    of_python = {"columns", "header", "on_progress", "options", "self", "state", "table"}
+    for function in (TableFile.__init__, convert_table, fit_table, Columns, FitOptions):
+        for name in set(inspect.signature(function).parameters) - of_python:
+            assert convert_raises(Parameter(name)).startswith("Note: --"), name
 
-    command(act)
-    assert _app.run(["act"]) == 2
-    assert capsys.readouterr().err == "skldl: --drop a and alpha=1\n"
+
+def test_a_warning_is_one_line(convert_raises):
+    assert convert_raises("two\nlines").startswith("Note: two lines\n")
 
 
-def test_names_of_columns_stay_as_they_are(tmp_path, monkeypatch, capsys):
+def test_names_of_columns_stay_as_they_are(tmp_path, monkeypatch, cli):
     """A column may be called as a parameter is written in Python."""
     monkeypatch.chdir(tmp_path)
     lines = [f"{i},{'oops' if i == 7 else i},0.5,0.5" for i in range(12)]
     Path("d.csv").write_text("\n".join(["settings=1,kind=odd,label_a,label_b", *lines]))
-    assert _app.run(["fit", "d.csv", "--labels", "label_*", "--model", "mean", "--out", "m.skldl"]) == 2
-    assert capsys.readouterr().err == (
+    assert cli("fit d.csv --labels 'label_*' --model mean --out m.skldl", status=2).err == (
         "skldl: Column 'kind=odd' is mostly numbers, but holds 'oops' (row 8). If these cells mean a missing value, "
         "empty them or name them with --na; if it is not numeric, set --categories kind=odd.\n"
     )
-    assert _app.run(["fit", "d.csv", "--labels", "emo_*", "--out", "m.skldl"]) == 2
-    assert "--labels 'emo_*': the table has no such column. It has 'settings=1', 'kind=odd'" in capsys.readouterr().err
+    printed = cli("fit d.csv --labels 'emo_*' --out m.skldl", status=2).err
+    assert "--labels 'emo_*': the table has no such column. It has 'settings=1', 'kind=odd'" in printed
 
 
 def test_the_library_names_no_option_of_the_command_line():

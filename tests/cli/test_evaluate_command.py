@@ -1,23 +1,15 @@
 """``skldl evaluate``: tables of a comparison, stopped and continued."""
 
-import shlex
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import skldl
-from skldl.cli._app import run
 
 
-def call(line):
-    return run(shlex.split(line))
-
-
-def test_evaluate_gives_the_tables_of_bench(here, capsys):
+def test_evaluate_gives_the_tables_of_bench(here, cli):
     line = "evaluate faces.csv --labels 'emo_*' --groups person --candidates sa-bfgs --measures kl --folds 3 --jobs 1"
-    assert call(f"{line} --out compared") == 0
-    shown = capsys.readouterr().out
+    shown = cli(f"{line} --out compared").out
     assert "Kullback-Leibler" in shown
     assert "Protocol nested" in shown
     for name in ("records.jsonl", "README.md", "statistics.md", "tables/kullback_leibler.csv", "report.html"):
@@ -30,59 +22,51 @@ def test_evaluate_gives_the_tables_of_bench(here, capsys):
     assert "`skldl bench study.toml` runs it again" in (here / "compared" / "README.md").read_text(encoding="utf-8")
 
 
-def test_labels_that_never_vary_have_no_skill_and_no_width_by_any_measure(here, capsys):
+def test_labels_that_never_vary_have_no_skill_and_no_width_by_any_measure(here, cli):
     """Losses of rounding error decided: the skill was −∞ by Intersection and 0 % by others, a width -0.000."""
     rows = np.random.default_rng(0).normal(size=(60, 3))
     table = pd.DataFrame(rows, columns=list("abc")).assign(l0=0.1, l1=0.2, l2=0.7)
     table.to_csv("same.csv", index=False)
     line = "evaluate same.csv --labels 'l*' --models sa-bfgs,forest --folds 3 --inner-folds 2 --jobs 1 --out compared"
-    assert call(line) == 0
-    shown = capsys.readouterr().out
+    shown = cli(line).out
     lines = [line.split() for line in shown.splitlines() if line.split()[:1] == ["same"]]
     assert [line[-1] for line in lines if len(line) > 1] == ["0.0%"] * 6
     assert "−∞" not in shown
     assert "-0.000" not in shown
 
 
-def test_a_large_table_is_told_that_it_gets_no_coverage(here, capsys, monkeypatch):
+def test_a_large_table_is_told_that_it_gets_no_coverage(here, cli, monkeypatch):
     line = "evaluate faces.csv --labels 'emo_*' --drop person --models mean --measures kl --folds 2 --jobs 1"
-    assert call(f"{line} --out small") == 0
-    small = capsys.readouterr()
+    small = cli(f"{line} --out small")
     assert "Coverage" in small.out
     assert "left out" not in small.err
     monkeypatch.setattr("skldl.cli.evaluate.MAX_KEPT_ROWS", 100)
-    assert call(f"{line} --out large") == 0
-    large = capsys.readouterr()
+    large = cli(f"{line} --out large")
     assert "Coverage" not in large.out
     assert "more than 100 rows, so coverage and width of intervals are left out" in large.err
 
 
 @pytest.mark.slow
-def test_evaluate_goes_on_where_it_was_stopped(here, capsys):
+def test_evaluate_goes_on_where_it_was_stopped(here, cli):
     line = "evaluate faces.csv --labels 'emo_*' --drop person --models aa-knn --measures kl --folds 3 --jobs 1"
-    assert call(f"{line} --resume") == 2
-    assert "--resume needs --out" in capsys.readouterr().err
-    assert call(f"{line} --out whole") == 0
-    shown = capsys.readouterr().out
-    assert call(f"{line} --out whole") == 2
-    assert "Continue it with --resume" in capsys.readouterr().err
+    assert "--resume needs --out" in cli(f"{line} --resume", status=2).err
+    shown = cli(f"{line} --out whole").out
+    assert "Continue it with --resume" in cli(f"{line} --out whole", status=2).err
     records = here / "whole" / "records.jsonl"
     kept = records.read_bytes().splitlines(keepends=True)[:4]
     records.write_bytes(b"".join(kept))
-    assert call(f"{line} --out whole --resume") == 0
-    assert capsys.readouterr().out == shown
+    assert cli(f"{line} --out whole --resume").out == shown
     assert records.read_bytes().startswith(b"".join(kept))
 
 
-def test_evaluate_by_default_in_a_new_folder(here, faces, monkeypatch, capsys):
+def test_evaluate_by_default_in_a_new_folder(here, faces, monkeypatch, cli):
     faces.assign(w=1.0, key=[f"k{i}" for i in range(120)]).to_csv("noted.csv", index=False)
     line = "evaluate noted.csv --labels 'emo_*' --drop person --weight w --models mean,aaknn --folds 2 --inner-folds 2"
-    assert call(f"{line} --jobs 1 --measures kl") == 0
-    assert "Note: Column 'key'" in capsys.readouterr().err
+    assert "Note: Column 'key'" in cli(f"{line} --jobs 1 --measures kl").err
     assert skldl.experiments.StudyResults.load("skldl-noted").info["noted"]["weighted"]
 
 
-def test_tasks_that_the_machine_failed_can_be_run_again(here, capsys, monkeypatch):
+def test_tasks_that_the_machine_failed_can_be_run_again(here, cli, monkeypatch):
     def starve(*arguments, **options):
         raise MemoryError
 
@@ -90,27 +74,28 @@ def test_tasks_that_the_machine_failed_can_be_run_again(here, capsys, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(skldl.AAKNN, "_fit", starve)
         options = "--models aaknn --folds 2 --inner-folds 2 --measures kl --jobs 1"
-        assert call(f"evaluate faces.csv --labels 'emo_*' {options} --out {'run-' * 20}") == 1
-    shown = capsys.readouterr().out
+        shown = cli(f"evaluate faces.csv --labels 'emo_*' {options} --out {'run-' * 20}", status=1).out
     (again,) = (line.partition("Run them again: skldl ")[2] for line in shown.splitlines() if "Run them" in line)
-    assert call(f"{again} --jobs 1") == 0
-    assert "failed" not in capsys.readouterr().out.casefold()
+    assert "failed" not in cli(f"{again} --jobs 1").out.casefold()
 
 
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
-        (KeyboardInterrupt(), 130, "Stopped. What is recorded is safe; continue with: skldl evaluate with the options"),
+        (
+            KeyboardInterrupt(),
+            130,
+            "Stopped. Completed tasks are recorded; continue with: skldl evaluate with the",
+        ),
         (OSError(28, "No space left"), 2, "The disk of run is full."),
     ],
 )
-def test_a_comparison_that_is_stopped_says_how_to_go_on(here, capsys, monkeypatch, error, status, message):
+def test_a_comparison_that_is_stopped_says_how_to_go_on(here, cli, monkeypatch, error, status, message):
     def stop(*arguments, **options):
         raise error
 
     monkeypatch.setattr("skldl.cli._study_output.run_study", stop)
     line = "evaluate faces.csv --labels 'emo_*' --models mean --folds 2 --inner-folds 2 --jobs 1 --out run"
-    assert call(line) == status
-    said = capsys.readouterr().err
+    said = cli(line, status=status).err
     assert message in said
     assert "--resume and --out run" in said

@@ -1,7 +1,6 @@
 """`skldl fit --scheduler`: the model of one process, fitted by the workers of a Dask cluster."""
 
 import os
-import shlex
 import signal
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 import skldl
 from skldl.cli import fit as command
-from skldl.cli._app import run
 
 distributed = pytest.importorskip("distributed", reason="distributed is in the extra dask")
 pytestmark = [
@@ -44,20 +42,16 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def call(line):
-    return run(shlex.split(line))
-
-
-def test_the_model_is_the_same(here, cluster, capsys):
-    assert call(f"fit parts {FIT} --stream --out one.skldl") == 0
-    assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out many.skldl") == 0
+def test_the_model_is_the_same(here, cluster, cli):
+    cli(f"fit parts {FIT} --stream --out one.skldl")
+    cli(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out many.skldl")
     one, many = skldl.load("one.skldl"), skldl.load("many.skldl")
     np.testing.assert_allclose(many[-1].coef_, one[-1].coef_, rtol=0, atol=1e-9)
     assert not list(here.glob("*.resume"))
 
 
-def test_a_worker_that_is_killed_changes_nothing(here, cluster, monkeypatch):
-    assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out before.skldl") == 0
+def test_a_worker_that_is_killed_changes_nothing(here, cluster, monkeypatch, cli):
+    cli(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out before.skldl")
     real, killed = command.fit_table, []
 
     def with_a_kill(*table, **arguments):
@@ -74,14 +68,14 @@ def test_a_worker_that_is_killed_changes_nothing(here, cluster, monkeypatch):
         return real(*table, **(arguments | {"on_progress": show}))
 
     monkeypatch.setattr(command, "fit_table", with_a_kill)
-    assert call(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out after.skldl") == 0
+    cli(f"fit parts {FIT} --scheduler {cluster.scheduler_address} --out after.skldl")
     assert len(killed) == 1
     before, after = skldl.load("before.skldl"), skldl.load("after.skldl")
     assert (before[-1].coef_ == after[-1].coef_).all()
 
 
-def test_no_scheduler(here, monkeypatch, capsys):
+def test_no_scheduler(here, monkeypatch, cli):
     monkeypatch.setattr("skldl.experiments.cluster.SECONDS_TO_CONNECT", 1)
-    assert call(f"fit parts {FIT} --scheduler tcp://127.0.0.1:9 --out m.skldl") == 2
-    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    printed = cli(f"fit parts {FIT} --scheduler tcp://127.0.0.1:9 --out m.skldl", status=2)
+    assert "No Dask scheduler answers at tcp://127.0.0.1:9" in printed.err
     assert not list(here.glob("m.skldl*"))

@@ -1,22 +1,16 @@
 """`skldl fit --stream`: the model of memory, from files of every kind, or one clear error."""
 
-import shlex
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import skldl
-from skldl.cli._app import run
 from skldl.data import Columns
 from skldl.persistence import inspect
+from skldl.serve import Service
 from skldl.tabular import FitOptions, fit_table
 
 FIT = "--labels 'r_*' --stream --model sa-bfgs --set alpha=0.001"
-
-
-def call(line):
-    return run(shlex.split(line))
 
 
 def as_array(X):
@@ -59,30 +53,27 @@ def test_the_model_is_that_of_the_same_rows_in_memory(ratings_folder, kind, rati
     assert fitted.choice.beats_mean
 
 
-def test_the_files_of_a_folder_are_one_table(ratings_folder, capsys):
+def test_the_files_of_a_folder_are_one_table(ratings_folder, cli):
     sources = {"one": "all.csv", "folder": "parts"}
     found = {}
     for name, source in sources.items():
-        assert call(f"fit {source} {FIT} --out {name}.skldl") == 0, capsys.readouterr().err
+        assert "Judged by" in cli(f"fit {source} {FIT} --out {name}.skldl").out
         found[name] = skldl.load(f"{name}.skldl")[-1].coef_
-    assert "Judged by" in capsys.readouterr().out
     np.testing.assert_allclose(found["folder"], found["one"], rtol=1e-9)
     assert not list(ratings_folder.glob("*.resume"))
     assert inspect("folder.skldl")["description"]["source"] == "parts/part-0.parquet and 3 more files"
-    assert call("fit parts --labels 'r_*' --model mean --out memory.skldl") == 0  # several files in memory
+    cli("fit parts --labels 'r_*' --model mean --out memory.skldl")  # several files in memory
     assert inspect("memory.skldl")["description"]["rows"] == 600
 
 
-def test_the_model_file_is_an_ordinary_one(ratings_folder, capsys):
-    assert call(f"fit parts {FIT} --out m.skldl --keep-rows 7") == 0
-    assert call("predict m.skldl all.csv --out p.csv --monitor p.json") == 0
-    assert "Note" not in capsys.readouterr().err
+def test_the_model_file_is_an_ordinary_one(ratings_folder, cli):
+    assert "Note" not in cli(f"fit parts {FIT} --out m.skldl --keep-rows 7").err
+    assert "Note" not in cli("predict m.skldl all.csv --out p.csv --monitor p.json").err
     degrees = pd.read_csv("p.csv")[["r_a", "r_b", "r_c"]]
     np.testing.assert_allclose(degrees.sum(axis=1), 1, atol=1e-5)
-    assert call("inspect m.skldl") == 0
-    assert "parts/part-0.parquet and 3 more files" in capsys.readouterr().out
-    assert call("explain m.skldl all.csv") == 0
-    assert call("export m.skldl --card card.md") == 0
+    assert "parts/part-0.parquet and 3 more files" in cli("inspect m.skldl").out
+    cli("explain m.skldl all.csv")
+    cli("export m.skldl --card card.md")
     assert "One split: the model was judged on 110 rows" in (ratings_folder / "card.md").read_text()
     about = inspect("m.skldl")["description"]
     kept = about["kept_rows"]
@@ -91,12 +82,10 @@ def test_the_model_file_is_an_ordinary_one(ratings_folder, capsys):
     assert len(kept["rows"]) == 7
     for position, row in zip(kept["positions"], kept["rows"], strict=True):
         assert row[0] == pytest.approx(every["x"].iloc[position])
-    from skldl.serve._model import ServedModel
-
-    assert ServedModel("m.skldl", "m").labels == ["r_a", "r_b", "r_c"]
+    assert Service({"m": "m.skldl"}).model("m").labels == ["r_a", "r_b", "r_c"]
 
 
-def test_text_is_hashed(ratings_folder, capsys, ratings):
+def test_text_is_hashed(ratings_folder, ratings, cli):
     """And the features are sparse, which the chunks must say from the first on."""
     rng = np.random.default_rng(0)
     table = ratings(200)
@@ -104,10 +93,10 @@ def test_text_is_hashed(ratings_folder, capsys, ratings):
         table["r_a"] > 0.4, "all is very well", [f"not well at all {w}" for w in rng.choice(["x", "y"], 200)]
     )
     table.to_csv("says.csv", index=False)
-    assert call(f"fit says.csv {FIT} --text says --text-ngrams words --out m.skldl") == 0, capsys.readouterr().err
+    cli(f"fit says.csv {FIT} --text says --text-ngrams words --out m.skldl")
     assert skldl.load("m.skldl")[-1].n_features_in_ > 2**14
     assert inspect("m.skldl")["description"]["features"]["says"] == "text"
-    assert call("predict m.skldl says.csv --out p.csv") == 0
+    cli("predict m.skldl says.csv --out p.csv")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +107,7 @@ def test_text_is_hashed(ratings_folder, capsys, ratings):
         pytest.param("label", ["may", "no", "yes"], marks=pytest.mark.slow),
     ],
 )
-def test_kinds_of_labels(ratings_folder, capsys, kind, labels, ratings):
+def test_kinds_of_labels(ratings_folder, kind, labels, ratings, cli):
     table = ratings(300)
     counts = np.random.default_rng(0).multinomial(9, table[["r_a", "r_b", "r_c"]].to_numpy())
     features = table[["x", "town"]]
@@ -126,31 +115,29 @@ def test_kinds_of_labels(ratings_folder, capsys, kind, labels, ratings):
     votes = pd.DataFrame({f"r_{k}": counts.argmax(axis=1) if k else counts.argmin(axis=1) for k in range(3)})
     features.join(votes).to_csv("votes.csv", index=False)
     features.assign(r_says=np.array(["no", "yes", "may"])[counts.argmax(axis=1)]).to_csv("label.csv", index=False)
-    assert call(f"fit {kind}.csv {FIT} --kind {kind} --out m.skldl") == 0, capsys.readouterr().err
+    shown = cli(f"fit {kind}.csv {FIT} --kind {kind} --out m.skldl").out
     assert inspect("m.skldl")["description"]["labels"] == labels
-    assert ("Noise floor" in capsys.readouterr().out) == (kind != "label")
+    assert ("Noise floor" in shown) == (kind != "label")
 
 
-def test_notes_about_columns_and_rows(ratings_folder, capsys, ratings):
+def test_notes_about_columns_and_rows(ratings_folder, cli, ratings):
     table = ratings(200)
     table.loc[:9, ["r_a", "r_b", "r_c"]] = np.nan
     odd = table.assign(leak=2 * table["r_a"], day="2024-01-05", w=np.where(table.index < 20, 0, 1), r_d=0.0)
     odd.to_csv("odd.csv", index=False)
-    assert call(f"fit odd.csv {FIT.replace('r_*', 'r_a,r_b,r_c')} --weight w --drop r_d --out m.skldl") == 0
-    notes = capsys.readouterr().err
+    notes = cli(f"fit odd.csv {FIT.replace('r_*', 'r_a,r_b,r_c')} --weight w --drop r_d --out m.skldl").err
     assert "10 of 200 rows have no label and are left out" in notes
     assert "10 of 190 rows have weight zero and are left out" in notes
     assert "Column 'leak' alone determines the label 'r_a' nearly completely" in notes
     assert "Column 'day' holds dates" in notes
 
 
-def test_groups_are_held_out_together(ratings_folder, capsys, ratings):
+def test_groups_are_held_out_together(ratings_folder, cli, ratings):
     ratings().assign(person=np.repeat(np.arange(60), 10)).to_csv("people.csv", index=False)
-    assert call(f"fit people.csv {FIT} --groups person --out m.skldl") == 0
-    assert "whole groups held out" in capsys.readouterr().out
+    assert "whole groups held out" in cli(f"fit people.csv {FIT} --groups person --out m.skldl").out
     assert inspect("m.skldl")["description"]["held_out"] % 10 == 0
-    assert call("fit people.csv --labels 'r_*' --stream --groups person --out n.skldl") == 2
-    assert "--model sa-bfgs with --set alpha=0.001" in capsys.readouterr().err
+    printed = cli("fit people.csv --labels 'r_*' --stream --groups person --out n.skldl", status=2)
+    assert "--model sa-bfgs with --set alpha=0.001" in printed.err
 
 
 def spoil(ratings_folder, what):
@@ -204,20 +191,18 @@ def spoil(ratings_folder, what):
         "a bad cell",
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(ratings_folder, capsys, what):
+def test_bad_input_is_one_line_and_leaves_nothing(ratings_folder, cli, what):
     sources, message = spoil(ratings_folder, what)
     before = sorted(ratings_folder.rglob("*"))
-    assert call(f"fit {sources} {FIT} --out m.skldl") == 2
-    printed = capsys.readouterr().err
+    printed = cli(f"fit {sources} {FIT} --out m.skldl", status=2).err
     assert message in printed
     assert printed.count("\n") == 1
     assert sorted(ratings_folder.rglob("*")) == before
 
 
-def test_a_file_without_rows_is_passed_over(ratings_folder, capsys):
+def test_a_file_without_rows_is_passed_over(ratings_folder, cli):
     (ratings_folder / "parts" / "part-9.csv").write_text("x,age,town,r_a,r_b,r_c\n")
-    assert call(f"fit parts {FIT} --out m.skldl") == 0
-    assert "part-9.csv has a header but no rows" in capsys.readouterr().err
+    assert "part-9.csv has a header but no rows" in cli(f"fit parts {FIT} --out m.skldl").err
 
 
 @pytest.mark.parametrize(
@@ -240,9 +225,8 @@ def test_a_file_without_rows_is_passed_over(ratings_folder, capsys):
         ("all.csv --labels 'r_*' --stream --keep-rows 0", "--keep-rows 0 must be from 1"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_cure(ratings_folder, capsys, line, message):
+def test_what_cannot_be_is_refused_with_the_cure(ratings_folder, cli, line, message):
     np.savez("all.npz", X=np.zeros((3, 1)), D=np.full((3, 2), 0.5))
-    assert call(f"fit {line} --out m.skldl") == 2
-    assert message in capsys.readouterr().err
+    assert message in cli(f"fit {line} --out m.skldl", status=2).err
     assert not (ratings_folder / "m.skldl").exists()
     assert not (ratings_folder / "m.skldl.resume").exists()

@@ -7,14 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.cli._app import run
 from skldl.persistence import inspect
 
 FIT = "--labels 'r_*' --stream --model sa-bfgs --set alpha=0.001"
-
-
-def call(line):
-    return run(shlex.split(line))
 
 
 @pytest.fixture
@@ -23,12 +18,10 @@ def small_limit(monkeypatch):
     monkeypatch.setattr("skldl.tabular._fit.MAX_BYTES_IN_MEMORY", 1000)
 
 
-def test_a_large_table_is_read_in_chunks_if_the_model_learns_so(ratings_folder, small_limit, capsys):
-    assert call("fit all.csv --labels 'r_*' --model mean --out m.skldl") == 0
-    assert "it was read in chunks, as with --stream" in capsys.readouterr().err
+def test_a_large_table_is_read_in_chunks_if_the_model_learns_so(ratings_folder, small_limit, cli):
+    assert "it was read in chunks, as with --stream" in cli("fit all.csv --labels 'r_*' --model mean --out m.skldl").err
     assert inspect("m.skldl")["description"]["held_out"] > 0
-    assert call("fit all.csv --labels 'r_*' --model mean --no-stream --out m.skldl") == 0
-    assert "chunks" not in capsys.readouterr().err
+    assert "chunks" not in cli("fit all.csv --labels 'r_*' --model mean --no-stream --out m.skldl").err
     assert "held_out" not in inspect("m.skldl")["description"]
 
 
@@ -40,10 +33,9 @@ def test_a_large_table_is_read_in_chunks_if_the_model_learns_so(ratings_folder, 
         ("--model mean --folds 2", "--folds has no part in a fit that reads the table in chunks"),
     ],
 )
-def test_a_large_table_never_changes_the_model(ratings_folder, small_limit, capsys, options, message):
+def test_a_large_table_never_changes_the_model(ratings_folder, small_limit, cli, options, message):
     """The kind of model follows from the command alone."""
-    assert call(f"fit all.csv --labels 'r_*' {options} --out m.skldl") == 2
-    printed = capsys.readouterr().err
+    printed = cli(f"fit all.csv --labels 'r_*' {options} --out m.skldl", status=2).err
     assert message in printed
     assert "tables of more than" in printed
     assert "or into memory with --no-stream" in printed
@@ -51,14 +43,14 @@ def test_a_large_table_never_changes_the_model(ratings_folder, small_limit, caps
 
 
 @pytest.mark.slow
-def test_a_model_that_does_not_fit_into_the_bound(ratings_folder, capsys):
+def test_a_model_that_does_not_fit_into_the_bound(ratings_folder, cli):
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(30, 1200)), columns=[f"x{k}" for k in range(1200)])
     wide.assign(r_a=0.5, r_b=0.5).to_parquet("wide.parquet")
-    assert call("fit wide.parquet --labels 'r_*' --stream --memory 600MiB --out m.skldl") == 2
-    assert "The table makes 1,200 features" in capsys.readouterr().err
-    assert call("fit wide.parquet --labels 'r_*' --stream --memory 300MiB --out m.skldl") == 2
-    assert "is too little: the libraries take 440 MiB" in capsys.readouterr().err
+    printed = cli("fit wide.parquet --labels 'r_*' --stream --memory 600MiB --out m.skldl", status=2)
+    assert "The table makes 1,200 features" in printed.err
+    printed = cli("fit wide.parquet --labels 'r_*' --stream --memory 300MiB --out m.skldl", status=2)
+    assert "is too little: the libraries take 440 MiB" in printed.err
 
 
 @pytest.mark.slow

@@ -12,12 +12,11 @@ import warnings
 import pandas as pd
 import pytest
 
-from skldl.cli._app import run
-from skldl.cli._parallel import CHUNKS_ALONE, in_order
+from skldl.cli.predict import N_CHUNKS_ALONE, in_order
 from skldl.exceptions import DataError
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
-SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
+SKLDL = [sys.executable, "-m", "skldl"]
 
 
 def broken(n_good):
@@ -64,8 +63,8 @@ def test_one_process_does_the_same():
 
 
 def test_by_default_few_chunks_start_no_process(monkeypatch):
-    monkeypatch.setattr("skldl.cli._parallel.Pool", None)  # to call it would be an error
-    assert len(list(in_order(iter(range(CHUNKS_ALONE)), math.sqrt, None))) == CHUNKS_ALONE
+    monkeypatch.setattr("skldl.cli.predict.Pool", None)  # to call it would be an error
+    assert len(list(in_order(iter(range(N_CHUNKS_ALONE)), math.sqrt, None))) == N_CHUNKS_ALONE
 
 
 def test_a_process_that_dies_is_an_error():
@@ -84,9 +83,8 @@ def test_warnings_of_the_processes_are_shown_once():
     assert [str(entry.message) for entry in caught] == ["too small"]
 
 
-def test_jobs_must_be_one_or_more(tmp_path, capsys):
-    assert run(["predict", "m.skldl", "t.csv", "--jobs", "0"]) == 2
-    assert "--jobs" in capsys.readouterr().err
+def test_jobs_must_be_one_or_more(tmp_path, cli):
+    assert "--jobs" in cli(["predict", "m.skldl", "t.csv", "--jobs", "0"], status=2).err
 
 
 @pytest.fixture
@@ -100,12 +98,12 @@ def long_table(tmp_path, monkeypatch, faces, faces_model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_output_does_not_depend_on_the_number_of_processes(long_table, tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("skldl.cli._parallel.CHUNKS_ALONE", 3)
+def test_the_output_does_not_depend_on_the_number_of_processes(long_table, tmp_path, monkeypatch, ending, cli):
+    monkeypatch.setattr("skldl.cli.predict.N_CHUNKS_ALONE", 3)
     line = ["predict", "faces.skldl", "long.csv", "--keep", "person"]
     for jobs in ("1", "2", "3"):
-        assert run([*line, "--jobs", jobs, "--out", f"{jobs}.{ending}", "--monitor", f"{jobs}.json"]) == 0
-    assert run([*line, "--out", f"auto.{ending}"]) == 0
+        cli([*line, "--jobs", jobs, "--out", f"{jobs}.{ending}", "--monitor", f"{jobs}.json"])
+    cli([*line, "--out", f"auto.{ending}"])
     first = (tmp_path / f"1.{ending}").read_bytes()
     assert first == (tmp_path / f"2.{ending}").read_bytes() == (tmp_path / f"3.{ending}").read_bytes()
     assert first == (tmp_path / f"auto.{ending}").read_bytes()
@@ -113,10 +111,10 @@ def test_the_output_does_not_depend_on_the_number_of_processes(long_table, tmp_p
 
 
 @pytest.mark.slow
-def test_a_bad_cell_ends_all_processes(long_table, tmp_path, capsys):
+def test_a_bad_cell_ends_all_processes(long_table, tmp_path, cli):
     long_table.astype(object).assign(age=lambda t: t["age"].where(t.index != 99_999, "old")).to_csv("bad.csv")
-    assert run(["predict", "faces.skldl", "bad.csv", "--out", "p.csv", "--jobs", "2"]) == 2
-    assert "Row 100000 of column 'age' holds 'old'" in capsys.readouterr().err
+    printed = cli(["predict", "faces.skldl", "bad.csv", "--out", "p.csv", "--jobs", "2"], status=2)
+    assert "Row 100000 of column 'age' holds 'old'" in printed.err
     assert not (tmp_path / "p.csv").exists()
     assert children() == 0
 

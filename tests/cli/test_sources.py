@@ -1,6 +1,5 @@
 """Sources besides tables: arrays in .mat and .npz files, and folds from a file."""
 
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +8,9 @@ import pytest
 from scipy.io import savemat
 
 import skldl
-from skldl.cli._app import run
 from skldl.experiments import StudyResults
 
 N_ROWS = 60
-
-
-def call(line):
-    return run(shlex.split(line))
 
 
 @pytest.fixture(autouse=True)
@@ -41,23 +35,18 @@ def workplace(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["npz", "mat"])
-def test_fit_and_predict_with_arrays_as_with_the_table(capsys, ending):
+def test_fit_and_predict_with_arrays_as_with_the_table(cli, ending):
     options = "--kind counts --groups person --weight weight --model sa-bfgs --set alpha=0.01"
-    assert call(f"fit d.{ending} {options} --out arrays.skldl") == 0
-    assert call(f"fit d.csv --labels 'label_*' {options} --out table.skldl") == 0
-    shown = capsys.readouterr().out.split("Written")
-    assert shown[0] == shown[1].partition("\n")[2]
+    shown = cli(f"fit d.{ending} {options} --out arrays.skldl").out.partition("Written")[0]
+    assert shown == cli(f"fit d.csv --labels 'label_*' {options} --out table.skldl").out.partition("Written")[0]
     for source in (f"d.{ending}", "d.csv", "bare.npz"):
-        assert call(f"predict arrays.skldl {source}") == 0
-        of_arrays = capsys.readouterr().out
-        assert call("predict table.skldl d.csv") == 0
-        assert of_arrays == capsys.readouterr().out
-    assert call(f"explain arrays.skldl d.{ending} --repeats 1") == 0
-    assert "The model learned from these rows" in capsys.readouterr().err
+        of_arrays = cli(f"predict arrays.skldl {source}").out
+        assert of_arrays == cli("predict table.skldl d.csv").out
+    assert "The model learned from these rows" in cli(f"explain arrays.skldl d.{ending} --repeats 1").err
 
 
-def test_arrays_with_names_of_their_own(capsys):
-    assert call("fit other.npz --labels votes --kind counts --model mean --out m.skldl") == 0
+def test_arrays_with_names_of_their_own(cli):
+    cli("fit other.npz --labels votes --kind counts --model mean --out m.skldl")
     assert skldl.persistence.inspect("m.skldl")["description"]["labels"] == ["a", "b", "c"]
 
 
@@ -81,18 +70,16 @@ def test_arrays_with_names_of_their_own(capsys):
         ),
     ],
 )
-def test_mistakes_are_one_line(capsys, line, message):
-    assert call(line) == 2
-    said = capsys.readouterr().err
+def test_mistakes_are_one_line(cli, line, message):
+    said = cli(line, status=2).err
     assert message in said
     assert said.count("\n") == 1
 
 
-def test_fit_takes_folds_from_a_file(capsys):
+def test_fit_takes_folds_from_a_file(cli):
     """The estimate is the one of cross-validation over these folds, done by hand; rows of no fold only train."""
     line = "fit d.csv --labels 'label_*' --kind counts --drop person,weight --model mean --out m.skldl"
-    assert call(f"{line} --splits folds.csv") == 0
-    assert "in 4 folds of 60 rows" in capsys.readouterr().out
+    assert "in 4 folds of 60 rows" in cli(f"{line} --splits folds.csv").out
     counts = pd.read_csv("d.csv").filter(like="label_").to_numpy()
     D = counts / counts.sum(axis=1, keepdims=True)
     fold_of = pd.read_csv("folds.csv")["fold"].to_numpy()
@@ -107,26 +94,23 @@ def test_fit_takes_folds_from_a_file(capsys):
     score = skldl.persistence.inspect("m.skldl")["description"]["score"]
     assert score["kullback_leibler"] == pytest.approx(losses.mean())
     pd.DataFrame({"fold": np.where(fold_of == 3, None, fold_of)}).to_csv("three.csv", index=False)
-    assert call(f"{line} --splits three.csv") == 0
-    assert "in 3 folds of 45 of 60 rows" in capsys.readouterr().out
+    assert "in 3 folds of 45 of 60 rows" in cli(f"{line} --splits three.csv").out
     pd.DataFrame({"fold": np.where(fold_of == 3, "a", "train")}).to_csv("one.csv", index=False)
-    assert call(f"{line} --splits one.csv") == 2
-    assert "single fold" in capsys.readouterr().err
+    assert "single fold" in cli(f"{line} --splits one.csv", status=2).err
 
 
 @pytest.mark.parametrize("source", ["d.npz", "d.csv --labels 'label_*' --drop person,weight"])
-def test_evaluate_arrays_with_given_folds_and_run_it_again(capsys, source, monkeypatch):
+def test_evaluate_arrays_with_given_folds_and_run_it_again(cli, source, monkeypatch):
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
     options = "--kind counts --splits folds.csv --models sa-bfgs --measures kl --inner-folds 2 --jobs 1"
-    assert call(f"evaluate {source} {options} --out first") == 0
-    assert "The splits of d were given in a file." in capsys.readouterr().out
+    assert "The splits of d were given in a file." in cli(f"evaluate {source} {options} --out first").out
     first = StudyResults.load("first")
     assert len([r for r in first.evaluations if r["candidate"] == "SA-BFGS"]) == 4
-    assert call("bench first/study.toml --jobs 1 --out second") == 0
+    cli("bench first/study.toml --jobs 1 --out second")
     np.testing.assert_array_equal(first.means("kl"), StudyResults.load("second").means("kl"))
 
 
-def test_evaluate_cuts_prose_as_told(capsys, monkeypatch):
+def test_evaluate_cuts_prose_as_told(cli, monkeypatch):
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
     rng = np.random.default_rng(0)
     warm = rng.random(60) < 0.5
@@ -136,7 +120,7 @@ def test_evaluate_cuts_prose_as_told(capsys, monkeypatch):
     line = "evaluate said.csv --labels joy,fear --text said --models sa-bfgs --measures kl --folds 2 --inner-folds 2"
     means = {}
     for cut in ("words", "characters"):
-        assert call(f"{line} --jobs 1 --text-ngrams {cut} --out {cut}") == 0
+        cli(f"{line} --jobs 1 --text-ngrams {cut} --out {cut}")
         means[cut] = StudyResults.load(cut).means("kl")[0][0]
         assert f'text_ngrams = "{cut}"' in Path(cut, "study.toml").read_text(encoding="utf-8")
     assert means["words"] != means["characters"]

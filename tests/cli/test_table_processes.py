@@ -13,12 +13,9 @@ import pandas as pd
 import pytest
 
 import skldl
-from skldl.cli import _progress, _screen
-from skldl.cli._app import run
 from skldl.data import TableFile
-from skldl.data._tables import CHUNK_ROWS
 
-SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
+SKLDL = [sys.executable, "-m", "skldl"]
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 
 
@@ -154,14 +151,14 @@ def wait_for(condition, seconds=30):
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_rows(here, faces):
+def test_memory_does_not_grow_with_the_rows(here, faces, cli):
     """Three chunks take what one takes; the slow test below sees the whole process."""
     peaks = []
-    for n_rows in (CHUNK_ROWS, 3 * CHUNK_ROWS):
+    for n_rows in (20_000, 60_000):
         many_rows(faces, "rows.csv", n_rows)
         tracemalloc.start()
         try:
-            assert run(["predict", "faces.skldl", "rows.csv", "--out", "p.csv", "--overwrite"]) == 0
+            cli(["predict", "faces.skldl", "rows.csv", "--out", "p.csv", "--overwrite"])
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()
@@ -185,34 +182,17 @@ def test_a_million_rows(here, faces, ending, peak_memory):
 
 
 @pytest.mark.slow
-def test_fit_chooses_on_a_hundred_thousand_rows(here, faces):
+def test_fit_chooses_on_a_hundred_thousand_rows(here, faces, cli):
     generator = np.random.default_rng(0)
     table = faces.iloc[generator.integers(len(faces), size=100_000)]
     table.assign(age=table["age"] + generator.normal(0, 1, len(table))).to_parquet("large.parquet")
-    assert run(["fit", "large.parquet", "--labels", "emo_*", "--drop", "person", "--out", "m.skldl"]) == 0
+    cli(["fit", "large.parquet", "--labels", "emo_*", "--drop", "person", "--out", "m.skldl"])
     about = skldl.persistence.inspect("m.skldl")["description"]
     assert (about["rows"], about["score"]["rows"]) == (100_000, 5000)
 
 
-class FakeTerminal:
-    """Standard error that says it is a terminal."""
-
-    def __init__(self, stream):
-        self.stream = stream
-
-    def isatty(self):
-        return True
-
-    def __getattr__(self, name):
-        return getattr(self.stream, name)
-
-
-def test_status_and_progress_on_a_terminal(here, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stderr", FakeTerminal(sys.stderr))
-    with _progress.working() as tell:
-        tell("fold 1 of 5")
-    with TableFile("faces.csv") as table, _screen.progress_of(table, quiet=False) as tell:
-        tell(7)
-    with TableFile("faces.csv") as table, _screen.progress_of(table, quiet=True) as tell:
-        tell(7)
-    assert "7 rows" in capsys.readouterr().err
+def test_the_rows_that_are_done_are_shown_unless_the_result_is(here, monkeypatch, cli):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "120 rows" in cli("predict faces.skldl faces.csv --out p.csv").err.replace("120 rows written", "")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert "rows" not in cli("predict faces.skldl faces.csv").err

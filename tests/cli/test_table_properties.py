@@ -11,7 +11,7 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skldl.cli._app import run
+from skldl.cli import main
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 SETTINGS = settings(
@@ -50,7 +50,7 @@ def execute(arguments):
     """Exit status, standard output and standard error of a command line."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        status = run([str(argument) for argument in arguments])
+        status = main([str(argument) for argument in arguments])
     return status, out.getvalue(), err.getvalue()
 
 

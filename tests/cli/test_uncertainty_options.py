@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from skldl.cli._app import run
+from skldl.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -20,41 +20,37 @@ def folder(tmp_path_factory):
     frame.to_csv(place / "t.csv", index=False)
     frame.assign(a=frame.a + 8).to_csv(place / "far.csv", index=False)
     options = ["--labels", "no,yes,maybe", "--kind", "counts", "--model", "sa-bfgs"]
-    assert run(["fit", str(place / "t.csv"), *options, "--intervals", "--out", str(place / "with.skldl")]) == 0
-    assert run(["fit", str(place / "t.csv"), *options, "--out", str(place / "without.skldl")]) == 0
+    assert main(["fit", str(place / "t.csv"), *options, "--intervals", "--out", str(place / "with.skldl")]) == 0
+    assert main(["fit", str(place / "t.csv"), *options, "--out", str(place / "without.skldl")]) == 0
     return place
 
 
-def test_predict_adds_intervals(folder, capsys):
+def test_predict_adds_intervals(folder, cli):
     command = ["predict", str(folder / "with.skldl"), str(folder / "t.csv")]
-    assert run([*command, "--level", "0.9", "--out", str(folder / "p.csv")]) == 0
+    cli([*command, "--level", "0.9", "--out", str(folder / "p.csv")])
     table = pd.read_csv(folder / "p.csv")
     assert list(table)[-7:] == ["low_no", "high_no", "low_yes", "high_yes", "low_maybe", "high_maybe", "radius"]
     assert ((table.low_no <= table.no) & (table.no <= table.high_no)).all()
-    capsys.readouterr()
-    assert run([*command, "--level", "0.99", "--out", str(folder / "wide.csv")]) == 0
-    said = capsys.readouterr().err
+    said = cli([*command, "--level", "0.99", "--out", str(folder / "wide.csv")]).err
     assert "50 calibration rows are too few for the level 0.99" in said
     assert "Use a lower --level, or" in said
     assert pd.read_csv(folder / "wide.csv").radius.eq(1).all()
 
 
-def test_what_was_kept_for_calibration_is_said_in_options(folder, capsys):
+def test_what_was_kept_for_calibration_is_said_in_options(folder, cli):
     columns = ["--labels", "no,yes,maybe", "--kind", "counts", "--model", "mean", "--intervals"]
-    assert run(["fit", str(folder / "t.csv"), *columns, "--out", str(folder / "said.skldl")]) == 0
-    assert run(["inspect", str(folder / "said.skldl")]) == 0
-    said = capsys.readouterr().out
-    assert said.count("skldl predict --level 0.9 gives intervals") == said.count("--covers true gives") == 2
+    command = ["fit", str(folder / "t.csv"), *columns, "--out", str(folder / "said.skldl")]
+    for said in (cli(command).out, cli(["inspect", str(folder / "said.skldl")]).out):
+        assert said.count("skldl predict --level 0.9 gives intervals") == said.count("--covers true gives") == 1
 
 
-def test_a_model_without_intervals_names_the_option(folder, capsys):
-    assert run(["predict", str(folder / "without.skldl"), str(folder / "t.csv"), "--level", "0.9"]) == 2
-    said = capsys.readouterr().err
+def test_a_model_without_intervals_names_the_option(folder, cli):
+    said = cli(["predict", str(folder / "without.skldl"), str(folder / "t.csv"), "--level", "0.9"], status=2).err
     assert len(said.splitlines()) == 1
     assert "skldl fit --intervals" in said
     assert "fit_table(options=FitOptions(intervals=True))" in said
-    assert run(["predict", str(folder / "with.skldl"), str(folder / "t.csv"), "--level", "2"]) == 2
-    assert "--level 2.0 must lie between 0 and 1" in capsys.readouterr().err
+    printed = cli(["predict", str(folder / "with.skldl"), str(folder / "t.csv"), "--level", "2"], status=2)
+    assert "--level 2.0 must lie between 0 and 1" in printed.err
 
 
 @pytest.mark.parametrize(
@@ -65,73 +61,62 @@ def test_a_model_without_intervals_names_the_option(folder, capsys):
         ("1,0.5,0.2,\n2,0.4,,\n3,0.1,0.2,0.7\n4,0.4,0.5,0.1\n", "fill the table with skldl.incomplete.complete"),
     ],
 )
-def test_rows_that_cannot_calibrate_are_refused_with_a_cure(tmp_path, cells, message, capsys):
+def test_rows_that_cannot_calibrate_are_refused_with_a_cure(tmp_path, cells, message, cli):
     labels = "no,yes" if cells.count(",") == 2 * cells.count("\n") else "no,yes,maybe"
     (tmp_path / "t.csv").write_text(f"x,{labels}\n{cells}")
     command = ["fit", str(tmp_path / "t.csv"), "--labels", labels, "--model", "mean", "--intervals"]
-    assert run([*command, "--out", str(tmp_path / "m.skldl")]) == (2 if message else 0)
-    said = capsys.readouterr().err
+    said = cli([*command, "--out", str(tmp_path / "m.skldl")], status=2 if message else 0).err
     assert message in said
     assert "True" not in said
 
 
-def test_predict_says_what_its_intervals_are_for(folder, capsys):
+def test_predict_says_what_its_intervals_are_for(folder, cli):
     command = ["predict", str(folder / "with.skldl"), str(folder / "t.csv")]
     radius = {}
     for covers in ("given", "true"):
         target = folder / f"{covers}.csv"
-        assert run([*command, "--level", "0.8", "--covers", covers, "--out", str(target)]) == 0
+        printed = cli([*command, "--level", "0.8", "--covers", covers, "--out", str(target)])
+        assert "as many votes" not in printed.err
         radius[covers] = pd.read_csv(target).radius[0]
-    assert "as many votes" not in capsys.readouterr().err
-    assert run([*command, "--level", "0.8", "--out", str(folder / "default.csv")]) == 0
-    assert "--covers true gives those for the distribution behind the votes" in capsys.readouterr().err
+    printed = cli([*command, "--level", "0.8", "--out", str(folder / "default.csv")])
+    assert "--covers true gives those for the distribution behind the votes" in printed.err
     assert pd.read_csv(folder / "default.csv").radius[0] == radius["given"]
     assert radius["true"] < 0.9 * radius["given"]
-    capsys.readouterr()
-    assert run([*command, "--covers", "true"]) == 2
-    assert "--level 0.9" in capsys.readouterr().err
+    assert "--level 0.9" in cli([*command, "--covers", "true"], status=2).err
 
 
-def test_a_table_without_rows_has_the_same_columns(folder, capsys):
+def test_a_table_without_rows_has_the_same_columns(folder, cli):
     (folder / "none.csv").write_text("a,b\n")
     command = ["predict", str(folder / "with.skldl"), str(folder / "none.csv"), "--level", "0.9"]
-    assert run([*command, "--out", str(folder / "none_out.csv")]) == 0
+    cli([*command, "--out", str(folder / "none_out.csv")])
     assert (folder / "none_out.csv").read_text().strip().endswith("low_maybe,high_maybe,radius")
-    capsys.readouterr()
 
 
-def test_explain_shows_the_interval_of_the_row(folder, capsys):
-    assert run(["explain", str(folder / "with.skldl"), str(folder / "t.csv"), "--row", "2"]) == 0
-    said = capsys.readouterr().out
+def test_explain_shows_the_interval_of_the_row(folder, cli):
+    said = cli(["explain", str(folder / "with.skldl"), str(folder / "t.csv"), "--row", "2"]).out
     assert "with probability 90% all degrees lie between low and high" in said.replace("\n", " ")
     assert "low, true" in said
     assert "The true distribution behind them" in said.replace("\n", " ")
-    assert run(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--row", "2"]) == 0
-    assert "between low and high" not in capsys.readouterr().out
+    printed = cli(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--row", "2"])
+    assert "between low and high" not in printed.out
 
 
-def test_drift_is_said_and_written(folder, capsys):
+def test_drift_is_said_and_written(folder, cli):
     model = str(folder / "with.skldl")
-    assert run(["inspect", model, str(folder / "t.csv")]) == 0
-    assert "nothing in them is unlike the training table" in capsys.readouterr().out
+    assert "no difference from the training table was found" in cli(["inspect", model, str(folder / "t.csv")]).out
     command = ["inspect", model, str(folder / "far.csv")]
-    assert run([*command, "--monitor", str(folder / "drift.json")]) == 0
-    assert "farther from the training rows" in capsys.readouterr().out
+    assert "farther from the training rows" in cli([*command, "--monitor", str(folder / "drift.json")]).out
     numbers = json.loads((folder / "drift.json").read_text())
     assert numbers["distance"]["far_share"] > 0.9
-    assert run([*command, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == numbers
+    assert json.loads(cli([*command, "--json"]).out) == numbers
     predict = ["predict", model, str(folder / "far.csv"), "--out", str(folder / "far_out.csv")]
-    assert run([*predict, "--monitor", str(folder / "again.json")]) == 0
-    assert "farther from the training rows" in capsys.readouterr().err
+    assert "farther from the training rows" in cli([*predict, "--monitor", str(folder / "again.json")]).err
     again = json.loads((folder / "again.json").read_text())
     assert again["prediction_shift"] == pytest.approx(numbers["prediction_shift"])
-    assert run(["inspect", model, "--monitor", str(folder / "x.json")]) == 2
-    assert "name a table" in capsys.readouterr().err
+    assert "name a table" in cli(["inspect", model, "--monitor", str(folder / "x.json")], status=2).err
 
 
-def test_inspect_and_explain_tell_the_floor(folder, capsys):
-    assert run(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--repeats", "1"]) == 0
-    assert "The noise floor of the votes in the training table is 0." in capsys.readouterr().out
-    assert run(["inspect", str(folder / "without.skldl")]) == 0
-    assert "Noise floor" in capsys.readouterr().out
+def test_inspect_and_explain_tell_the_floor(folder, cli):
+    printed = cli(["explain", str(folder / "without.skldl"), str(folder / "t.csv"), "--repeats", "1"])
+    assert "The noise floor of the votes in the training table is 0." in printed.out
+    assert "Noise floor" in cli(["inspect", str(folder / "without.skldl")]).out

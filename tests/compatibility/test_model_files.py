@@ -30,13 +30,12 @@ def test_every_estimator_of_this_version_is_written(written):
         assert {path.stem for path in written.glob("*.skldl")} == {*skldl.ESTIMATORS, "table"}
 
 
-def test_a_model_of_a_table_predicts_what_the_command_wrote(written, read_model, tmp_path):
-    from skldl.cli._app import run
+def test_a_model_of_a_table_predicts_what_the_command_wrote(written, read_model, tmp_path, cli):
 
     read_model(written / "table.skldl")
     out = tmp_path / "out.csv"
     files = [str(written / "table.skldl"), str(written / "small.csv")]
-    assert run(["predict", *files, "--level", "0.9", "--digits", "12", "--out", str(out)]) == 0
+    cli(["predict", *files, "--level", "0.9", "--digits", "12", "--out", str(out)])
     now, then = pandas.read_csv(out), pandas.read_csv(written / "table.csv")
     assert len([name for name in then.columns if name.endswith("label_a")]) == 3  # with both ends of its interval
     pandas.testing.assert_frame_equal(now, then, check_exact=False, rtol=0, atol=TOLERANCE)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.cli._app import run
+from skldl.cli import main
 from skldl.data import TableFiles
 from skldl.exceptions import DatasetNotFoundError, TableError
 
@@ -72,7 +72,7 @@ def test_several_files_in_memory_name_the_file_of_a_bad_row(here, capsys):
         frame = pd.DataFrame({"x": np.arange(30), "r_a": D[:, 0], "r_b": D[:, 1]})
         frame.loc[4, "r_a"] = 0.9 if name == "v" else 0.5
         frame.to_csv(f"{name}.csv", index=False)
-    assert run(["fit", "u.csv", "v.csv", "--labels", "r_*", "--model", "mean", "--out", "m.skldl"]) == 2
+    assert main(["fit", "u.csv", "v.csv", "--labels", "r_*", "--model", "mean", "--out", "m.skldl"]) == 2
     assert "in row 35" in (printed := capsys.readouterr().err)
     assert "Row 35 of the table is row 5 of v.csv" in printed
 

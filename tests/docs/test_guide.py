@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from skldl.cli._app import run
+from skldl.cli import main
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 
@@ -47,7 +47,7 @@ class Story:
         self.server = None
         self.shown = {}
 
-    def run(self, language, content):
+    def main(self, language, content):
         if language == "python":
             exec(compile(content, str(GUIDE), "exec"), {})
             return
@@ -60,15 +60,15 @@ class Story:
                 free.bind(("localhost", 0))
                 self.port = free.getsockname()[1]
             words = [*shlex.split(line.removesuffix("&"))[1:-1], str(self.port)]
-            program = [sys.executable, "-c", "from skldl.cli import main; main()", *words]
+            program = [sys.executable, "-m", "skldl", *words]
             self.server = subprocess.Popen(program, stderr=subprocess.DEVNULL)
         elif line.startswith("skldl "):
-            assert run(shlex.split(line)[1:]) == 0, self.capsys.readouterr().err
+            assert main(shlex.split(line)[1:]) == 0, self.capsys.readouterr().err
             self.shown[line.split()[1]] = self.capsys.readouterr().out
         elif line.startswith("curl "):
             self.status, self.answer = ask(self.port, shlex.split(line)[-1])
         else:
-            shim = f'skldl() {{ "{sys.executable}" -c "from skldl.cli import main; main()" "$@"; }}\n'
+            shim = f'skldl() {{ "{sys.executable}" -m skldl "$@"; }}\n'
             subprocess.run(["bash", "-ec", shim + line], check=True)
 
 

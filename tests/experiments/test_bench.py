@@ -6,8 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from skldl.cli import _progress
-from skldl.cli._app import run
+from skldl.cli import _progress, main
 from skldl.cli._progress import Forecast, show_time, watch
 from skldl.experiments import Progress, StudyResults, load_study
 from skldl.experiments.tasks import Task
@@ -47,7 +46,7 @@ def no_report(monkeypatch):
 
 
 def test_a_study_from_start_to_end(study, tmp_path, capsys):
-    assert run(["bench", study, "--jobs", "1"]) == 0
+    assert main(["bench", study, "--jobs", "1"]) == 0
     said = capsys.readouterr()
     assert "Not found, and so left out: Human_Gene." in said.err
     assert "Clark ↓: mean ± std (rank)" in said.out
@@ -67,25 +66,25 @@ def test_a_study_from_start_to_end(study, tmp_path, capsys):
         assert (folder / name).stat().st_size > 0
     assert StudyResults.load(folder).candidates == ["AA-kNN", "Mean"]
     assert load_study(folder / "study.toml").name == "little"
-    assert run(["bench", study, "--jobs", "1"]) == 0  # without --out nothing is in the way
+    assert main(["bench", study, "--jobs", "1"]) == 0  # without --out nothing is in the way
     assert (tmp_path / "skldl-little-2").is_dir()
 
 
 @pytest.mark.usefixtures("no_report")
 def test_resuming_needs_no_study(study, capsys):
-    assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 0
+    assert main(["bench", study, "--out", "here", "--jobs", "1"]) == 0
     first = capsys.readouterr().out
-    assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 2
+    assert main(["bench", study, "--out", "here", "--jobs", "1"]) == 2
     assert "Continue it with --resume, or name another folder" in capsys.readouterr().err
     with open("here/records.jsonl", "ab") as stream:
         stream.write(b'{"kind": "eval')
-    assert run(["bench", "--resume", "--out", "here", "--jobs", "1"]) == 0
+    assert main(["bench", "--resume", "--out", "here", "--jobs", "1"]) == 0
     again = capsys.readouterr()
     assert again.out == first
     assert "was torn" in again.err
-    assert run(["bench", "--resume", "--out", "here", "--dry-run"]) == 0
+    assert main(["bench", "--resume", "--out", "here", "--dry-run"]) == 0
     assert "Together 0 tasks, 0 fits." in capsys.readouterr().out
-    assert run(["bench", study, "--resume", "--out", "here", "--seed", "9"]) == 2
+    assert main(["bench", study, "--resume", "--out", "here", "--seed", "9"]) == 2
     assert "belong to another study: seed was 0, now 9" in capsys.readouterr().err
 
 
@@ -94,15 +93,15 @@ def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("skldl.cli._study_output.run_study", interrupt)
-    assert run(["bench", study, "--out", "here", "--jobs", "1"]) == 130
+    assert main(["bench", study, "--out", "here", "--jobs", "1"]) == 130
     lines = capsys.readouterr().err.splitlines()
     assert any(line.endswith("continue with: skldl bench --resume --out here") for line in lines)
-    assert run(["bench", study, "--out", "here", "--data", ".", "--keep-predictions", "all"]) == 130
+    assert main(["bench", study, "--out", "here", "--data", ".", "--keep-predictions", "all"]) == 130
     assert "--resume --out here --data . --keep-predictions all" in capsys.readouterr().err
 
 
 def test_dry_run_counts_and_runs_nothing(study, tmp_path, capsys):
-    assert run(["bench", study, "--dry-run", "--folds", "4"]) == 0
+    assert main(["bench", study, "--dry-run", "--folds", "4"]) == 0
     said = capsys.readouterr().out
     assert "little · AA-kNN: 4 tasks, 20 fits" in said
     assert "Together 8 tasks, 24 fits. Nothing was run." in said
@@ -112,7 +111,7 @@ def test_dry_run_counts_and_runs_nothing(study, tmp_path, capsys):
 @pytest.mark.usefixtures("no_report")
 def test_options_choose_what_runs(study, capsys):
     words = ["bench", "tkde2016", "--datasets", "little.csv,artificial", "--algorithms", "mean,SA_BFGS", "--dry-run"]
-    assert run(words) == 0
+    assert main(words) == 0
     said = capsys.readouterr().out
     assert "protocol geng2016, 10 folds, order file" in said
     assert "Artificial · SA-BFGS: 1 tasks" in said
@@ -129,9 +128,9 @@ def test_options_choose_what_runs(study, capsys):
         "--measures",
         "KL,clark",
     ]
-    assert run([*words, *options]) == 0
+    assert main([*words, *options]) == 0
     assert "protocol nested, 3 folds, order shuffled" in capsys.readouterr().out
-    assert run(["bench", study, "--algorithms", "sklearn.tree:DecisionTreeRegressor", "--dry-run"]) == 0
+    assert main(["bench", study, "--algorithms", "sklearn.tree:DecisionTreeRegressor", "--dry-run"]) == 0
     assert "little · DecisionTreeRegressor: 3 tasks, 3 fits" in capsys.readouterr().out
 
 
@@ -156,7 +155,7 @@ def test_options_choose_what_runs(study, capsys):
 )
 def test_mistakes_are_told_in_one_line(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run(["bench", *words]) == 2
+    assert main(["bench", *words]) == 2
     said = capsys.readouterr().err.strip()
     assert message in said
     assert len(said.splitlines()) == 1
@@ -169,34 +168,34 @@ def test_failures_show_in_the_exit_status(study, capsys):
     path = "study.toml"
     with open(path, "a") as stream:
         stream.write(f'\n[[candidates]]\nname = "Bad"\nestimator = "{bad}"\nparams = {{ alpha = -1.0 }}\n')
-    assert run(["bench", study, "--jobs", "1", "--out", "bad"]) == 1
+    assert main(["bench", study, "--jobs", "1", "--out", "bad"]) == 1
     said = capsys.readouterr().out
     assert "failed 3/3" in said
     assert "Failed: little · Bad · evaluation 1" in said
-    assert run(["bench", "--resume", "--retry-failed", "--out", "bad", "--jobs", "1"]) == 1
-    assert run(["bench", study, "--folds", "12", "--jobs", "1", "--out", "more"]) == 1
+    assert main(["bench", "--resume", "--retry-failed", "--out", "bad", "--jobs", "1"]) == 1
+    assert main(["bench", study, "--folds", "12", "--jobs", "1", "--out", "more"]) == 1
     assert "… and 2 more; see README.md there." in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_report")
 def test_help_shows_an_example_that_works(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run(["bench", "--help"]) == 0
+    assert main(["bench", "--help"]) == 0
     said = capsys.readouterr().out
     example = re.search(r"skldl (bench --candidates .*)", said)[1]
-    assert run([*example.split(), "--dry-run"]) == 0
+    assert main([*example.split(), "--dry-run"]) == 0
 
 
 def test_the_package_of_a_test_is_asked_for_before_the_work(study, monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "baycomp", None)
-    assert run(["bench", study]) == 2
+    assert main(["bench", study]) == 2
     assert "pip install 'scikit-ldl[bench]'" in capsys.readouterr().err
     assert not (tmp_path / "skldl-little").exists()
 
 
 def test_without_the_packages_of_the_report_the_rest_is_written(study, monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "skldl.report", None)
-    assert run(["bench", study, "--jobs", "1", "--out", "plain"]) == 0
+    assert main(["bench", study, "--jobs", "1", "--out", "plain"]) == 0
     assert "pip install 'scikit-ldl[report]'" in capsys.readouterr().out
     assert (tmp_path / "plain" / "statistics.md").exists()
     assert not (tmp_path / "plain" / "report.html").exists()

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.cli._app import run
+from skldl.cli import main
 from skldl.exceptions import StudyError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, load_study, plan_study, run_study
 from skldl.experiments.outputs import failed_settings
@@ -45,7 +45,7 @@ def test_tables_as_they_are(workplace):
         "--jobs",
         "1",
     ]
-    assert run([*command, "--folds", "3", "--out", "run"]) == 0
+    assert main([*command, "--folds", "3", "--out", "run"]) == 0
     results = StudyResults.load("run")
     assert results.datasets == ["data", "more"]
     assert not results.failures
@@ -60,11 +60,11 @@ def test_tables_as_they_are(workplace):
         "groups": "person",
         "drop": ("item",),
     }
-    assert run(["bench", "run/study.toml", "--jobs", "1", "--out", "again"]) == 0
+    assert main(["bench", "run/study.toml", "--jobs", "1", "--out", "again"]) == 0
     for one, other in zip(results.evaluations, StudyResults.load("again").evaluations, strict=True):
         assert (one["measures"], one["params"]) == (other["measures"], other["params"])
     before = (workplace / "run" / "records.jsonl").read_bytes()
-    assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
+    assert main(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
     assert (workplace / "run" / "records.jsonl").read_bytes() == before
 
 
@@ -136,9 +136,9 @@ def test_what_convert_writes_runs_without_any_option(workplace, capsys):
     for rater in ("ann", "bob", "eve"):
         votes[rater] = rng.choice(["yes", "no"], size=24)
     votes.drop(columns="text").to_csv("votes.csv", index=False)
-    assert run(["convert", "votes.csv", "--from", "votes", "--labels", "ann,bob,eve", "--out", "converted.csv"]) == 0
+    assert main(["convert", "votes.csv", "--from", "votes", "--labels", "ann,bob,eve", "--out", "converted.csv"]) == 0
     capsys.readouterr()
-    assert run(["bench", "--datasets", "converted.csv", "--algorithms", "aa-knn", "--jobs", "1", "--folds", "3"]) == 0
+    assert main(["bench", "--datasets", "converted.csv", "--algorithms", "aa-knn", "--jobs", "1", "--folds", "3"]) == 0
     assert "converted" in capsys.readouterr().out
 
 
@@ -149,24 +149,24 @@ def test_arrays_in_files_run_too(workplace):
 
     io.savemat("arrays2.mat", {"features": rng.normal(size=(30, 2)), "labels": rng.dirichlet([1, 1], size=30)})
     command = ["bench", "--datasets", "arrays.npz,arrays2.mat", "--algorithms", "aa-knn", "--folds", "3", "--jobs", "1"]
-    assert run([*command, "--out", "run"]) == 0
+    assert main([*command, "--out", "run"]) == 0
     assert StudyResults.load("run").datasets == ["arrays", "arrays2"]
 
 
 def test_columns_without_a_table(capsys):
-    assert run(["bench", "--labels", "emo_*"]) == 2
+    assert main(["bench", "--labels", "emo_*"]) == 2
     assert "Name the tables with --datasets" in capsys.readouterr().err
 
 
 def test_what_evaluate_wrote_can_be_run_again(workplace):
     command = ["evaluate", "data.csv", *OPTIONS, "--models", "aa-knn,sa-bfgs", "--folds", "3", "--inner-folds", "2"]
-    assert run([*command, "--jobs", "1", "--out", "first"]) == 0
+    assert main([*command, "--jobs", "1", "--out", "first"]) == 0
     first = StudyResults.load("first")
     assert first.candidates == ["AA-kNN", "SA-BFGS", "Mean"]
     assert set(first.chosen("data", "SA-BFGS")[0]) == {"alpha"}  # no name of a step of the pipeline
     assert "refined" in next(r for r in first.evaluations if r["candidate"] == "SA-BFGS")["selection"]
     assert "`skldl bench study.toml` runs it again" in (workplace / "first" / "README.md").read_text()
-    assert run(["bench", "first/study.toml", "--jobs", "1", "--out", "second"]) == 0
+    assert main(["bench", "first/study.toml", "--jobs", "1", "--out", "second"]) == 0
     second = StudyResults.load("second")
     for one, other in zip(first.evaluations, second.evaluations, strict=True):
         assert (one["measures"], one["params"]) == (other["measures"], other["params"])
@@ -194,7 +194,7 @@ def test_failed_settings_and_ends_of_grids_are_shown(workplace, capsys):
         natural = { n_neighbors = [3] }
         """
     )
-    assert run(["bench", "study.toml", "--jobs", "1", "--out", "run"]) == 0
+    assert main(["bench", "study.toml", "--jobs", "1", "--out", "run"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     readme = (workplace / "run" / "README.md").read_text()
     for text in (said, readme):
@@ -222,5 +222,5 @@ def test_a_word_in_a_single_fold_makes_a_column_of_categories_in_all(workplace):
     table.loc[40, "remark"] = "ill"
     table.to_csv("remarks.csv", index=False)
     command = ["bench", "--datasets", "remarks.csv", *OPTIONS, "--algorithms", "sa-bfgs", "--jobs", "1"]
-    assert run([*command, "--folds", "3", "--out", "words"]) == 0
+    assert main([*command, "--folds", "3", "--out", "words"]) == 0
     assert not StudyResults.load("words").failures

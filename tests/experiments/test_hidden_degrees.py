@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from skldl import SABFGS
-from skldl.cli._app import run
+from skldl.cli import main
 from skldl.data import Dataset, make_missing
 from skldl.distributions import to_label_sets
 from skldl.enhancement import LESC
@@ -51,7 +51,7 @@ def test_a_study_file_lists_rates_and_says_them_in_the_names():
 
 def test_the_command_line_chooses_all_rates_of_a_dataset_by_its_name(tmp_path, capsys):
     (tmp_path / "hidden.toml").write_text(STUDY + '\n[[datasets]]\nname = "Lexicon"\nhide = [0.5]\n')
-    assert run(["bench", str(tmp_path / "hidden.toml"), "--datasets", "artificial", "--dry-run"]) == 0
+    assert main(["bench", str(tmp_path / "hidden.toml"), "--datasets", "artificial", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "Artificial, 0 % hidden · SA-BFGS" in said
     assert "Artificial, 50 % hidden · SA-BFGS" in said

@@ -149,7 +149,7 @@ def processes_of(mark):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_sigterm_ends_the_workers_too(workplace):
     (workplace / "slow_models.py").write_text(MODELS.replace("0.03", "600"))
-    program = "import sys; from skldl.cli import main; main()"
+    program = "import sys; from skldl.cli import main; sys.exit(main())"
     command = ["bench", "study.toml", "--trust", "slow_models", "--jobs", "2", "--out", "killed"]
     process = subprocess.Popen([sys.executable, "-c", program, *command])
     mark = str(workplace)  # in the path that is handed to each worker

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skldl.annotators import RaterSummary
-from skldl.cli._app import run
+from skldl.cli import main
 from skldl.data import Columns, Dataset, from_table, load_dataset
 from skldl.exceptions import DuplicateVoteError, LengthMismatchError, MissingLabelError, TableError
 from skldl.experiments import Candidate, DatasetSpec, Study, StudyResults, dump_study, load_study, run_study
@@ -128,7 +128,7 @@ def test_evaluate_shows_the_raters_of_a_table(roles, tmp_path, monkeypatch):
     table = long_table() if "--item" in roles else votes_table()
     table.to_csv("stars.csv", index=False)
     line = f"evaluate stars.csv {roles} --kind votes --models mean --folds 2 --inner-folds 2 --jobs 1 --out o"
-    assert run(line.split()) == 0
+    assert main(line.split()) == 0
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
     assert "stars: the raters" in page
     assert "4 raters gave 315 votes" in page
@@ -231,7 +231,7 @@ def test_the_built_in_study_of_votes():
 @pytest.mark.usefixtures("no_archive")
 def test_the_study_of_votes_runs_without_the_archive(capsys):
     line = "bench votes --datasets lexicon,vader-films --dry-run"
-    assert run(line.split()) == 0
+    assert main(line.split()) == 0
     assert "VADER films" in "".join(capsys.readouterr())
 
 

@@ -56,7 +56,7 @@ def test_a_dry_plan_imports_nothing(tmp_path, monkeypatch):
 
 
 def test_modules_beside_a_study_file_are_found_if_trusted(tmp_path, monkeypatch, capsys):
-    from skldl.cli._app import run
+    from skldl.cli import main
 
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "my_lab_9.py").write_text("from skldl import MeanDistribution as Mine")
@@ -64,11 +64,11 @@ def test_modules_beside_a_study_file_are_found_if_trusted(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
-    assert run(["bench", "lab/my.toml", "--jobs", "1"]) == 2
+    assert main(["bench", "lab/my.toml", "--jobs", "1"]) == 2
     assert "add --trust my_lab_9" in capsys.readouterr().err
-    assert run(["bench", "lab/my.toml", "--dry-run", "--trust", "my_lab_9"]) == 0
-    assert run(["bench", "lab/my.toml", "--jobs", "1", "--trust", "my_lab_9", "--out", "run"]) == 0
-    assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
+    assert main(["bench", "lab/my.toml", "--dry-run", "--trust", "my_lab_9"]) == 0
+    assert main(["bench", "lab/my.toml", "--jobs", "1", "--trust", "my_lab_9", "--out", "run"]) == 0
+    assert main(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
     assert "add --trust my_lab_9" in capsys.readouterr().err
 
 
@@ -145,7 +145,7 @@ def read_records_of(content, folder):
 
 
 def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    from skldl.cli._app import run
+    from skldl.cli import main
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text("datasets = ['artificial']\ncandidates = ['Mean']\nmeasures = ['clark']")
@@ -159,15 +159,15 @@ def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, c
 
     with monkeypatch.context() as patch:
         patch.setattr("skldl.experiments.store.os.write", full)
-        assert run(["bench", "s.toml", "--jobs", "1", "--out", "run"]) == 2
+        assert main(["bench", "s.toml", "--jobs", "1", "--out", "run"]) == 2
     said = capsys.readouterr().err
     assert "No space left on device" in said
     assert "--resume" in said
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
-    assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
+    assert main(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
     with monkeypatch.context() as patch:
         patch.setattr(
             "skldl.cli._study_output.show_results", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left"))
         )
-        assert run(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
+        assert main(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
     assert "disk of run is full" in capsys.readouterr().err

@@ -6,7 +6,6 @@ import pytest
 from sklearn.pipeline import Pipeline
 
 import skldl
-from skldl.cli._app import run
 from skldl.data import Columns
 from skldl.exceptions import DataError
 from skldl.export import _onnx, to_onnx
@@ -117,22 +116,19 @@ def test_a_graph_that_differs_is_not_written(faces, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_command(faces_model, tmp_path, capsys):
+def test_the_command(faces_model, tmp_path, cli):
     out, card = tmp_path / "faces.onnx", tmp_path / "faces.md"
-    assert run(["export", str(faces_model), "--onnx", str(out), "--card", str(card)]) == 0
-    assert "differ from those of the model by" in capsys.readouterr().out
+    printed = cli(["export", str(faces_model), "--onnx", str(out), "--card", str(card)])
+    assert "differ from those of the model by" in printed.out
     assert onnxruntime.InferenceSession(out).get_inputs()[0].name == "age"
-    assert run(["export", str(faces_model), "--onnx", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert run(["export", str(faces_model)]) == 2
-    assert "Say what to write" in capsys.readouterr().err
+    assert "exists already" in cli(["export", str(faces_model), "--onnx", str(out)], status=2).err
+    assert "Name an output" in cli(["export", str(faces_model)], status=2).err
 
 
-def test_the_command_refuses_with_the_name_of_the_part(faces, tmp_path, capsys):
+def test_the_command_refuses_with_the_name_of_the_part(faces, tmp_path, cli):
     made = fit_table(faces, Columns("emo_*", drop=["person"]), model="aa-knn", settings={"n_neighbors": 3})
     path = skldl.save(made.model, tmp_path / "near.skldl", description=made.description)
-    assert run(["export", str(path), "--onnx", str(tmp_path / "near.onnx")]) == 2
-    printed = capsys.readouterr().err
+    printed = cli(["export", str(path), "--onnx", str(tmp_path / "near.onnx")], status=2).err
     assert "The estimator AAKNN cannot be exported to ONNX" in printed
     assert "skldl fit --model sa-bfgs-cv" in printed
 

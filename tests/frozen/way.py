@@ -81,10 +81,11 @@ def run(*arguments: str) -> str:
         warnings.catch_warnings(),
     ):
         try:
-            main()
-        except SystemExit as end:
-            if end.code:
-                raise RuntimeError(f"skldl {' '.join(arguments)}: {errors.getvalue()}") from None
+            status: object = main()
+        except SystemExit as end:  # version 0.2.0
+            status = end.code
+        if status:
+            raise RuntimeError(f"skldl {' '.join(arguments)}: {errors.getvalue()}") from None
     return out.getvalue() + errors.getvalue()
 
 

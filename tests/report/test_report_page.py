@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import ExtraTreeRegressor
 
 from skldl import AARegressor
-from skldl.cli import _app
 from skldl.data import Dataset
 from skldl.exceptions import RecordsError
 from skldl.experiments import Candidate, Study, StudyResults, run_study
@@ -309,14 +308,12 @@ def test_the_noise_ceiling_stands_in_the_figure_of_skill(healthy, criterion):
     assert figure.svg.count(">noise ceiling<") == 1
 
 
-def test_command_line(bare, capsys, tmp_path):
+def test_command_line(bare, cli, tmp_path):
     (bare / "report.html").unlink(missing_ok=True)
-    assert _app.run(["report", str(bare)]) == 0
-    assert f"Report: {bare / 'report.html'}" in capsys.readouterr().out
+    assert f"Report: {bare / 'report.html'}" in cli(["report", str(bare)]).out
     assert (bare / "report.html").read_text().endswith("</html>\n")
     assert not (bare / ".report.html.part").exists()
-    assert _app.run(["report", str(tmp_path / "nowhere")]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert len(cli(["report", str(tmp_path / "nowhere")], status=2).err.splitlines()) == 1
 
 
 def test_the_same_records_give_the_same_page(healthy, text):

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.cli._app import run
 from skldl.data import Columns
 from skldl.serve import Limits
 from skldl.serve._errors import RequestError
@@ -26,13 +25,13 @@ def table(faces):
 
 
 @pytest.fixture
-def predicted(tmp_path, table, faces_model):
+def predicted(tmp_path, table, faces_model, cli):
     """What the command writes."""
     table.to_csv(tmp_path / "new.csv", index=False)
 
     def predict(ending, *options):
         out = tmp_path / f"out{ending}"
-        assert run(["predict", str(faces_model), str(tmp_path / "new.csv"), "--out", str(out), *options]) == 0
+        cli(["predict", str(faces_model), str(tmp_path / "new.csv"), "--out", str(out), *options])
         return out.read_bytes()
 
     return predict

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skldl.cli._app import run
+from skldl.cli import main
 
 
 class Calibration:
@@ -46,19 +46,19 @@ def votes_model(tmp_path_factory):
     frame.to_csv(folder / "votes.csv", index=False)
     frame[["x"]].to_csv(folder / "new.csv", index=False)
     command = ["fit", str(folder / "votes.csv"), "--labels", "yes,maybe,no", "--kind", "counts", "--model", "sa-bfgs"]
-    assert run([*command, "--intervals", "--out", str(folder / "votes.skldl")]) == 0
+    assert main([*command, "--intervals", "--out", str(folder / "votes.skldl")]) == 0
     return folder / "votes.skldl"
 
 
 @pytest.mark.parametrize("options", [{"level": "0.9"}, {"level": "0.7", "covers": "true"}, {"covers": "given"}])
-def test_intervals_have_the_words_of_the_command(make_client, votes_model, tmp_path, options):
+def test_intervals_have_the_words_of_the_command(make_client, votes_model, tmp_path, options, cli):
     client = make_client(paths={"votes": votes_model})
     content = (votes_model.parent / "new.csv").read_bytes()
     answer = client.post("/predict", params=options, content=content, headers={"content-type": "text/csv"})
     asked = {"level": "0.9"} | options
     switches = [word for name, value in asked.items() for word in (f"--{name}", value)]
     command = ["predict", str(votes_model), str(votes_model.parent / "new.csv"), "--out", str(tmp_path / "out.csv")]
-    assert run([*command, *switches]) == 0
+    cli([*command, *switches])
     assert answer.content == (tmp_path / "out.csv").read_bytes()
     assert client.get("/schema").json()["covers"] == ["given", "true"]
 

@@ -17,7 +17,7 @@ import pytest
 from skldl.serve import Service
 from skldl.serve._server import check_address
 
-SKLDL = [sys.executable, "-c", "from skldl.cli import main; main()"]
+SKLDL = [sys.executable, "-m", "skldl"]
 
 
 @contextlib.contextmanager
@@ -202,9 +202,7 @@ def test_addresses_that_others_reach_need_a_key():
         check_address("127.0.0.1", "short", no_key=False)
 
 
-def test_mistakes_on_the_command_line(capsys, tmp_path, faces_model):
-    from skldl.cli._app import run
-
+def test_mistakes_on_the_command_line(cli, tmp_path, faces_model):
     for arguments, message in (
         ([], "Name a model file"),
         ([str(tmp_path / "none.skldl")], "none.skldl"),
@@ -213,5 +211,4 @@ def test_mistakes_on_the_command_line(capsys, tmp_path, faces_model):
         ([str(faces_model), "--host", "0.0.0.0"], "SKLDL_API_KEY"),
         ([str(faces_model), "--max-rows", "0"], "Must be > 0"),
     ):
-        assert run(["serve", *arguments]) == 2
-        assert message in capsys.readouterr().err
+        assert message in cli(["serve", *arguments], status=2).err

@@ -7,7 +7,6 @@ from scipy import io
 
 from skldl import SABFGSCV
 from skldl.cli import main
-from skldl.cli._app import run
 from skldl.data import Columns, from_table, load_dataset, make_missing
 from skldl.exceptions import DataError, NonFiniteError, RowSumError
 from skldl.experiments import Candidate, DatasetSpec, Study, run_study
@@ -76,15 +75,10 @@ def test_the_reading_can_be_said(table):
     assert fitted.model[-1].missing_ == "renormalised"
 
 
-def test_command_line(table, tmp_path, monkeypatch, capsys):
+def test_command_line(table, tmp_path, monkeypatch, cli):
     monkeypatch.chdir(tmp_path)
     table.to_csv("gaps.csv", index=False)
-    monkeypatch.setattr("sys.argv", ["skldl", "fit", "gaps.csv", "--labels", "label_*", "--out", "m.skldl"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code in (0, None)
-    said = capsys.readouterr()
-    assert "SA-BFGS-CV" in said.out + said.err
+    assert "SA-BFGS-CV" in "".join(cli("fit gaps.csv --labels 'label_*' --out m.skldl"))
     P = load("m.skldl").predict(table[["a", "b", "c"]])
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
 
@@ -140,16 +134,12 @@ def test_gaps_of_arrays_that_follow_from_the_others_are_filled_and_said(tmp_path
 
 @pytest.mark.parametrize("ending", ["csv", "mat"])
 def test_evaluate_counts_rows_without_a_ratio_and_takes_models_that_learn_from_gaps(
-    ratios, ending, tmp_path, monkeypatch, capsys
+    ratios, ending, tmp_path, monkeypatch, cli
 ):
     monkeypatch.chdir(tmp_path)
     labels = ["--labels", "label_*"] if ending == "csv" else []
     options = [*labels, "--measures", "kullback_leibler", "--folds", "2", "--jobs", "1", "--out", "compared"]
-    monkeypatch.setattr("sys.argv", ["skldl", "evaluate", ratios[0][ending], *options])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code in (0, None)
-    said = " ".join("".join(capsys.readouterr()).split())
+    said = " ".join("".join(cli(["evaluate", ratios[0][ending], *options])).split())
     assert "3 of 60 rows have fewer than two observed labels" in said
     assert "only their ratios count" in said
     assert "IncomLDL" in said
@@ -200,11 +190,11 @@ def test_commands_take_a_table_with_gaps(table, tmp_path, monkeypatch, capsys):
     """What ``skldl fit`` names as the next step works, and ``evaluate`` compares models that can."""
     monkeypatch.chdir(tmp_path)
     table.to_csv("t.csv", index=False)
-    assert run(["fit", "t.csv", "--labels", "label_*", "--out", "m.skldl"]) == 0
-    assert run(["explain", "m.skldl", "t.csv", "--repeats", "1"]) == 0
+    assert main(["fit", "t.csv", "--labels", "label_*", "--out", "m.skldl"]) == 0
+    assert main(["explain", "m.skldl", "t.csv", "--repeats", "1"]) == 0
     assert "Without shuffling the divergence is" in capsys.readouterr().out
     options = ["--folds", "2", "--inner-folds", "2", "--measures", "kullback-leibler", "--jobs", "1"]
-    assert run(["evaluate", "t.csv", "--labels", "label_*", *options]) == 0
+    assert main(["evaluate", "t.csv", "--labels", "label_*", *options]) == 0
     reported = capsys.readouterr().out
     assert "IncomLDL" in reported
     assert "failed" not in reported

@@ -7,7 +7,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import skldl
-from skldl.cli._app import run
+from skldl.cli import main
 from skldl.data import Columns
 from skldl.exceptions import DataError
 from skldl.names import algorithm_titles, find_candidate
@@ -87,14 +87,14 @@ def test_fit_keeps_and_inspect_tells(faces, tmp_path, capsys):
     faces.to_csv(tmp_path / "faces.csv", index=False)
     fit = ["fit", str(tmp_path / "faces.csv"), "--labels", "emo_*", "--drop", "person", "--out"]
     out = str(tmp_path / "m.skldl")
-    assert run([*fit, out, "--model", "sa-bfgs", "--set", "alpha=0.01", "--keep-rows", "5"]) == 0
-    assert run(["inspect", out]) == 0
+    assert main([*fit, out, "--model", "sa-bfgs", "--set", "alpha=0.01", "--keep-rows", "5"]) == 0
+    assert main(["inspect", out]) == 0
     assert "5 training rows as they were" in capsys.readouterr().out
-    assert run([*fit, out, "--model", "aa-knn", "--set", "n_neighbors=3"]) == 0
-    assert run(["inspect", out]) == 0
+    assert main([*fit, out, "--model", "aa-knn", "--set", "n_neighbors=3"]) == 0
+    assert main(["inspect", out]) == 0
     assert "training rows, encoded, in AAKNN" in capsys.readouterr().out
-    assert run([*fit, out, "--model", "mean"]) == 0
-    assert run(["inspect", out]) == 0
+    assert main([*fit, out, "--model", "mean"]) == 0
+    assert main(["inspect", out]) == 0
     assert "AAKNN" not in capsys.readouterr().out
-    assert run([*fit, out, "--model", "mean", "--keep-rows", "-3"]) == 2
+    assert main([*fit, out, "--model", "mean", "--keep-rows", "-3"]) == 2
     assert "--keep-rows -3" in capsys.readouterr().err

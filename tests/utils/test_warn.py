@@ -81,7 +81,7 @@ def test_a_warning_without_any_caller_in_the_package():
 
 ELSEWHERE = {
     "utils/warn.py": "it is the function itself",
-    "cli/_parallel.py": "repeats what another process has warned of; its caller is the command line",
+    "cli/predict.py": "repeats what another process has warned of; its caller is the command line",
 }
 """Files that call `warnings.warn`, and why they may."""
 

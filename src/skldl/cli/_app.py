@@ -1,7 +1,4 @@
-"""The tree of commands, and the handling of errors.
-
-Exit status: 0 when all went well, 2 for a mistake of the user (bad data, unknown name, missing file), 1 for ours.
-"""
+"""The tree of commands, and the handling of errors."""
 
 import contextlib
 import os
@@ -17,7 +14,7 @@ from skldl.cli._wording import options_of_command, worded
 from skldl.exceptions import DataError, ParameterError
 from skldl.utils.files import DISK_IS_FULL
 
-# One line for each command: where it is, and what it does. Its module is imported when it is called.
+# One line for each command: its function and its summary. The module is imported when the command is called.
 COMMANDS = {
     "fit": ("skldl.cli.fit:fit", "train a model on a table"),
     "predict": ("skldl.cli.predict:predict", "predict a distribution for each row of a table"),
@@ -79,13 +76,13 @@ def _run(words: list[str], *, debug: bool) -> int:
     except KeyboardInterrupt:
         print("skldl: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader has seen enough, as head does
+    except BrokenPipeError:  # the reader has closed the pipe, as head does
         _forget_standard_output()
         return 0
     except ModuleNotFoundError as error:
         if debug:
             raise
-        return _say_which_extra(error)
+        return _name_extra(error)
     except Exception as error:
         if debug:
             raise
@@ -94,10 +91,10 @@ def _run(words: list[str], *, debug: bool) -> int:
 
 
 def _options_of(words: Sequence[str]) -> set[str]:
-    """The options of the command that these words call, or none if there is no such command."""
+    """The options of the command that these words call; empty if there is no such command."""
     try:
         command = app.parse_commands(list(words))[1][-1]
-        if command.default_command is None:  # no command was named
+        if command.default_command is None:  # only skldl, without a command
             return set()
         return {name for argument in command.assemble_argument_collection() for name in argument.names}
     except (CycloptsError, ImportError):
@@ -105,9 +102,9 @@ def _options_of(words: Sequence[str]) -> set[str]:
 
 
 def _option_finder(words: Sequence[str]) -> Callable[[str], bool]:
-    """Whether an option is one of the command, or one of ``fit``, which makes the models that other commands use.
+    """A function whether an option is one of the command, or of ``fit``, which made the model that the command uses.
 
-    Options are looked up when the first message names one: that imports the module of the command.
+    Options are collected when the first message names one, since this imports the module of the command.
     """
     options = cache(lambda: _options_of(words))
     options_of_fit = cache(lambda: _options_of(["fit"]))
@@ -115,8 +112,8 @@ def _option_finder(words: Sequence[str]) -> Callable[[str], bool]:
 
 
 def _forget_standard_output() -> None:
-    """Discard what is still to be written, so that Python does not report the closed pipe when it exits."""
-    with contextlib.suppress(OSError, ValueError):  # a standard output that is no file needs no care
+    """Discard buffered output, so that Python does not report the closed pipe when it exits."""
+    with contextlib.suppress(OSError, ValueError):  # standard output may have no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -137,7 +134,7 @@ _EXTRA_OF = {
 }
 
 
-def _say_which_extra(error: ModuleNotFoundError) -> int:
+def _name_extra(error: ModuleNotFoundError) -> int:
     package = (error.name or "").partition(".")[0]
     extra = _EXTRA_OF.get(package)
     hint = f"pip install 'scikit-ldl[{extra}]'" if extra else f"pip install {package}"
@@ -146,7 +143,7 @@ def _say_which_extra(error: ModuleNotFoundError) -> int:
 
 
 def _show_warning(message: Warning | str, *place: object, **more: object) -> None:
-    """A warning in one line, without its place in the code."""
+    """Print a warning on one line, without its place in the code."""
     print(f"Note: {' '.join(worded(message).split())}", file=sys.stderr)
 
 

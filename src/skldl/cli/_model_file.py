@@ -1,4 +1,4 @@
-"""A model file as the commands need it: the pipeline, its labels, and what is known about its training."""
+"""Models of tables: load a model file that `skldl fit` wrote."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from skldl.tabular import TableEncoder
 
 @dataclass(frozen=True)
 class TableModel:
-    """A model that takes tables, with its encoder and ``about``, the description that ``skldl fit`` kept with it."""
+    """A model of tables, with its encoder, its labels and ``about``, the description that ``skldl fit`` wrote."""
 
     pipeline: Any
     encoder: TableEncoder
@@ -25,14 +25,14 @@ def open_model(path: str) -> TableModel:
     steps = getattr(pipeline, "steps", [("", None)])
     if not isinstance(steps[0][1], TableEncoder):
         raise ModelFileError(
-            f"{path} holds {type(pipeline).__name__}, which takes no tables. Make it with skldl fit, or use it in "
-            f"Python: skldl.load({path!r})."
+            f"{path} holds {type(pipeline).__name__}, which takes no tables. Train a model with skldl fit, or use "
+            f"this one in Python: skldl.load({path!r})."
         )
     return TableModel(pipeline, steps[0][1], [str(name) for name in steps[-1][1].label_names_], about["description"])
 
 
 def is_model(path: Path) -> bool:
-    """Whether there is a model file of skldl."""
+    """Whether a file is a model file of skldl."""
     try:
         inspect(path)
     except (ModelFileError, OSError):

@@ -15,13 +15,13 @@ from skldl.exceptions import TableError
 from skldl.utils.spelling import split_list
 
 
-def _refuse_unknown_option(kind: Any, value: str) -> None:
-    """A hyphen is a file, so that the parser takes an option that it does not know as one, too."""
+def _check_is_no_option(kind: Any, value: str) -> None:
+    """Reject a misspelt option, which the parser takes for a file, since a hyphen alone is one."""
     if isinstance(value, str) and value.startswith("--"):
         raise ValueError(f"Unknown option: {value}. A file of this name is ./{value}.")
 
 
-Source = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_refuse_unknown_option)]
+Source = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_check_is_no_option)]
 """A file, or - for standard input or output."""
 Name = Annotated[str | None, Parameter(show_default=False)]
 Words = Annotated[list[str], Parameter(negative="", show_default=False)]
@@ -31,14 +31,14 @@ Flag = Annotated[bool, Parameter(negative="")]
 @Parameter(name="*")
 @dataclass(kw_only=True)
 class Reading:
-    """How a CSV file is written, where this is not to be detected."""
+    """How a CSV file is written, instead of what is detected."""
 
     encoding: Name = None
     """Encoding of a CSV file, such as shift_jis."""
     decimal: Name = None
     """Decimal mark of a CSV file, a point or a comma; the other mark then separates thousands."""
     na: Annotated[list[str] | None, Parameter(negative="", show_default=False)] = None
-    """Words that mean a missing value in columns of text, separated by commas; '' means none but empty cells."""
+    """Words that mean a missing value in columns of text, separated by commas; '' means only empty cells."""
 
     def as_arguments(self) -> dict[str, Any]:
         """The arguments of `skldl.data.TableFile`."""
@@ -67,7 +67,7 @@ class ColumnOptions(Columns):
 
 
 def words(given: list[str] | None) -> list[str]:
-    """Cut each word at its commas.
+    """Split each word at its commas.
 
     Examples
     --------
@@ -77,18 +77,18 @@ def words(given: list[str] | None) -> list[str]:
     return [word for piece in given or [] for word in split_list(piece)]
 
 
-def refuse_model_as_table(source: str) -> None:
-    """Catch the two arguments of ``predict`` and ``explain`` in the wrong order."""
+def check_is_no_model(source: str) -> None:
+    """Reject a model in the place of a table, for commands that take a model and then a table."""
     if source.endswith(".skldl"):
-        raise TableError(f"{source} looks like a model. The model comes first, then the table.")
+        raise TableError(f"{source} looks like a model. Give the model first, then the table.")
 
 
 def check_targets(
     targets: Iterable[tuple[str, str | Path | None]], inputs: Iterable[str | Path], *, overwrite: bool
 ) -> None:
-    """Refuse to overwrite an input, to write twice into one file, or to overwrite an existing file without permission.
+    """Raise an error if an output is an input, another output, or an existing file without ``overwrite``.
 
-    A target is an option and where it makes the command write; None for no output, ``-`` for standard output.
+    A target is an option and its file; None for no output, ``-`` for standard output.
     """
     seen: dict[str, str] = {}
     for option, target in targets:

@@ -1,10 +1,12 @@
-"""Progress and remaining time: a bar on a terminal, an occasional line elsewhere."""
+"""Progress and remaining time on standard error: a bar on a terminal, occasional lines elsewhere."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from skldl.data import TableFile
+from skldl.data._tables import ArrayTable
 from skldl.experiments import Progress
 from skldl.experiments.tasks import Task
 
@@ -12,10 +14,10 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class Forecast:
-    """An estimate of the time that is left, from the times of the tasks that are done.
+    """An estimate of the remaining time from the times of completed tasks.
 
-    A task is taken to last as long as the tasks of the same candidate and dataset did, else of the same dataset, else
-    of the same candidate, else of all; ``n_jobs`` run at the same time.
+    The time of a task is the mean over completed tasks of the same kind, candidate and dataset; where there are none,
+    of the same candidate and dataset, then dataset, then candidate, then all. ``n_jobs`` tasks run at the same time.
     """
 
     def __init__(self, n_jobs: int) -> None:
@@ -23,14 +25,14 @@ class Forecast:
         self._seen: dict[tuple[str, ...], list[float]] = {}
 
     def learn(self, task: Task, seconds: float) -> None:
-        """Take note of a task that is done."""
+        """Add the time of a completed task."""
         for key in self._keys(task):
             entry = self._seen.setdefault(key, [0.0, 0.0])
             entry[0] += seconds
             entry[1] += 1
 
     def seconds_left(self, left: tuple[Task, ...]) -> float | None:
-        """Estimate the time for these tasks; None before the first is done."""
+        """Estimate the time for these tasks; None before the first task is completed."""
         if not self._seen:
             return None
         return sum(self._expect(task) for task in left) / self.n_jobs
@@ -65,7 +67,7 @@ def show_time(seconds: float | None) -> str:
 
 @contextmanager
 def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of a study on standard error; the block calls what it gets with each `Progress`."""
+    """Show the progress of a study: yields a function to be called with each `Progress`."""
     forecast = Forecast(n_jobs)
     if not sys.stderr.isatty():
         yield _plain_lines(forecast)
@@ -84,7 +86,7 @@ def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         row = bar.add_task("", left="", total=None)
 
-        def tell(progress: Progress) -> None:
+        def show(progress: Progress) -> None:
             if progress.record is not None:
                 forecast.learn(Task.of(progress.record), progress.record["seconds"])
             running = ", ".join(f"{task.dataset} · {task.candidate}" for task in progress.left[: forecast.n_jobs])
@@ -96,24 +98,24 @@ def watch(n_jobs: int) -> Iterator[Callable[[Progress], None]]:
                 description=f"now: {running}" if running else "",
             )
 
-        yield tell
+        yield show
 
 
 def _plain_lines(forecast: Forecast) -> Callable[[Progress], None]:
-    is_due = _now_and_then()
+    is_due = _rate_limit()
 
-    def tell(progress: Progress) -> None:
+    def show(progress: Progress) -> None:
         if progress.record is not None:
             forecast.learn(Task.of(progress.record), progress.record["seconds"])
         if is_due():
             left = show_time(forecast.seconds_left(progress.left))
             print(f"{progress.done} of {progress.total} tasks{', ' if left else ''}{left}", file=sys.stderr, flush=True)
 
-    return tell
+    return show
 
 
-def _now_and_then() -> Callable[[], bool]:
-    """Whether it is time for another line."""
+def _rate_limit() -> Callable[[], bool]:
+    """A function that is true at most once in `SECONDS_BETWEEN_LINES`."""
     last = time.monotonic()
 
     def is_due() -> bool:
@@ -127,9 +129,9 @@ def _now_and_then() -> Callable[[], bool]:
 
 @contextmanager
 def working() -> Iterator[Callable[[str], None]]:
-    """Show the progress: always on a terminal, elsewhere an occasional line if it takes long.
+    """Show the current step of a long command: yields a function to be called with a short text.
 
-    The block calls what it gets with a word on what runs.
+    On a terminal the step is always shown, elsewhere in occasional lines.
     """
     if sys.stderr.isatty():
         from rich.console import Console
@@ -137,10 +139,32 @@ def working() -> Iterator[Callable[[str], None]]:
         with Console(stderr=True).status("reading") as spinner:
             yield spinner.update
         return
-    started, is_due = time.monotonic(), _now_and_then()
+    started, is_due = time.monotonic(), _rate_limit()
 
-    def tell(text: str) -> None:
+    def show(text: str) -> None:
         if is_due():
             print(f"{text} (after {time.monotonic() - started:.0f} s)", file=sys.stderr, flush=True)
 
-    yield tell
+    yield show
+
+
+@contextmanager
+def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Show how much of a table was read: yields a function to be called with the number of completed rows.
+
+    Shown only on a terminal, and not if ``quiet``, as where the result itself is printed there.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("0 rows", total=None if table.fraction_read() is None else 1.0)
+
+        def show(rows: int) -> None:
+            bar.update(task, completed=table.fraction_read() or 0.0, description=f"{rows:,} rows")
+
+        yield show

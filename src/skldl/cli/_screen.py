@@ -1,50 +1,25 @@
-"""Output of the commands: notes and progress on standard error, tables on standard output."""
+"""Output of the commands: notes on standard error, tables on standard output, figures in files."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from skldl.cli._wording import printable, worded
-from skldl.data import TableFile
-from skldl.data._tables import ArrayTable
 from skldl.utils.files import whole_file
 
 IMAGES = (".png", ".pdf", ".svg")
 
 
 def note(text: str) -> None:
-    """Print on standard error, so that standard output stays clean; parameters are named as options."""
+    """Print on standard error, with parameters spelled as options; standard output is for results alone."""
     print(worded(text), file=sys.stderr)
 
 
-@contextmanager
-def progress_of(table: TableFile | ArrayTable, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show how far the reading of a table is, on a terminal only, unless the result itself goes there (``quiet``).
-
-    The block calls what it gets with the number of rows that are done.
-    """
-    if quiet or not sys.stderr.isatty():
-        yield lambda rows: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("0 rows", total=None if table.fraction_read() is None else 1.0)
-
-        def tell(rows: int) -> None:
-            bar.update(task, completed=table.fraction_read() or 0.0, description=f"{rows:,} rows")
-
-        yield tell
-
-
 def print_table(table: pd.DataFrame, title: str, *, decimals: int = 4) -> None:
-    """Print a table without its index: framed on a terminal, plain columns in a pipe."""
+    """Print a table without its index, in the width of the terminal, or 200 columns wide in a pipe."""
     from rich.console import Console
     from rich.text import Text
 
@@ -65,7 +40,7 @@ def framed(
 ) -> Any:
     """A table of rich texts, with a line below the headings and between sections of rows.
 
-    Columns are aligned to the right, unless ``left`` says otherwise; ``no_wrap`` keeps the former on one line.
+    Columns are aligned to the right, except where ``left`` is true; ``no_wrap`` prevents line breaks in the former.
     """
     from rich import box
     from rich.table import Table
@@ -88,7 +63,7 @@ def _show(cell: Any, decimals: int) -> str:
 
 
 def save_figure(target: Path, draw: Callable[[], Any]) -> None:
-    """Draw a display of `skldl.plots` without a window and write it whole; the extension is the format."""
+    """Draw a display of `skldl.plots` without a window and write it atomically; the extension is the format."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,4 +1,4 @@
-"""Common code of `skldl bench` and `skldl evaluate`: the folder of a study, and its output."""
+"""The folder and the output of a study, for `skldl bench` and `skldl evaluate`."""
 
 import math
 import re
@@ -36,7 +36,7 @@ def number_of_jobs(jobs: int) -> int:
 
 
 def new_folder(study: str) -> Path:
-    """A folder here that does not exist yet, for any name of a study: ``skldl-demo``, ``skldl-demo-2``, …"""
+    """A name for a folder that does not exist yet: ``skldl-demo``, ``skldl-demo-2``, …"""
     word = re.sub(r"[^\w.-]+", "-", study).strip(".-")
     name = f"skldl-{word or 'study'}"
     folder, number = Path(name), 1
@@ -46,14 +46,14 @@ def new_folder(study: str) -> Path:
     return folder
 
 
-def need_the_packages_of_the_tests() -> None:
-    """Fail before hours of work, not after, if a package of the extra ``bench`` is missing."""
+def import_test_packages() -> None:
+    """Import the packages of the statistical tests, so that a missing one is an error before the study runs."""
     import_module("baycomp")
     import_module("scikit_posthocs")
 
 
 def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n_jobs: int, **options: Any) -> int:
-    """Run a study, show its progress, and write and print its results; the exit status is 1 if tasks failed.
+    """Run a study, show its progress, and write and print its results; return 1 if tasks failed, else 0.
 
     ``again`` is the command that continues the study if it is interrupted, ``retry`` the one that runs failed tasks
     again, and ``options`` are further arguments of `run_study`.
@@ -63,18 +63,18 @@ def run_and_show(study: Study | Plan, folder: Path, again: str, retry: str, *, n
             results = run_study(study, out=folder, n_jobs=n_jobs, on_progress=on_progress, **options)
         return show_results(results, folder, retry)
     except KeyboardInterrupt:
-        print(f"Stopped. What is recorded is safe; continue with: {again}", file=sys.stderr)
+        print(f"Stopped. Completed tasks are recorded; continue with: {again}", file=sys.stderr)
         raise
     except OSError as error:
         if error.errno not in DISK_IS_FULL:
             raise
         raise StudyError(
-            f"The disk of {folder} is full. What is recorded is safe: free some space, then continue with: {again}"
+            f"The disk of {folder} is full. Completed tasks are recorded: free some space and continue with: {again}"
         ) from error
 
 
 def show_results(results: StudyResults, folder: Path, retry: str) -> int:
-    """Write tables, statistics and report, print the tables and the paths; the exit status is 1 if tasks failed."""
+    """Write tables, statistics and report, print tables and paths; return 1 if tasks failed, else 0."""
     for notice in results.notices:
         note(notice)
     write_outputs(results, folder)
@@ -115,7 +115,7 @@ def _print_results(results: StudyResults, folder: Path, retry: str) -> None:
         console.print(f"… and {len(failed) - MAX_FAILURES} more; see README.md there.")
     if any(record.get("fault", "model") != "model" for record in results.failures):
         console.print(
-            "Some tasks failed for lack of memory, disk or time; this is no property of their candidates. Run them "
+            "Some tasks failed for lack of memory, disk space or time, not because of their candidates. Run them "
             f"again: {retry}",
             markup=False,
             soft_wrap=True,  # a command that is cut in two cannot be copied
@@ -140,7 +140,7 @@ def _rich(table: TextTable) -> Any:
 
 
 def skill_chart(results: StudyResults) -> list[str]:
-    """Draw the skill by the criterion as bars of text, the best candidate first; nothing if none has a skill.
+    """Draw the skill by the criterion as bars of text, the best candidate first; empty if no candidate has a skill.
 
     A vertical line is the noise ceiling, the skill of a model whose loss is the noise floor.
     """
@@ -171,7 +171,7 @@ def skill_chart(results: StudyResults) -> list[str]:
             ]
     if not lines:
         return []
-    head = f"Skill by {MEASURES[criterion].title}: share of the loss of {results.baseline} that a candidate removes"
+    head = f"Skill by {MEASURES[criterion].title}: fraction of the loss of {results.baseline} that a candidate removes"
     return [head, *lines]
 
 

@@ -1,4 +1,4 @@
-"""Messages of the library for the terminal: the one place where parameters become options of the command line."""
+"""Messages of the library as the command line shows them: parameters are spelled as options."""
 
 import re
 import unicodedata
@@ -17,14 +17,14 @@ RENAMED = {
     "settings": "--set",
     "weigh_raters": "--weights",
 }
-"""Parameters whose option has another name; all others have the name of the parameter, with hyphens."""
+"""Parameters whose option has another name; the other options are the name of the parameter with hyphens."""
 
 _is_option: ContextVar[Callable[[str], bool]] = ContextVar("is_option", default=lambda option: True)
 
 
 @contextmanager
 def options_of_command(is_option: Callable[[str], bool]) -> Iterator[None]:
-    """Spell only those parameters as options in this block that are options of the command that runs."""
+    """In this block, spell a parameter as an option only if ``is_option`` is true for the option."""
     before = _is_option.set(is_option)
     try:
         yield
@@ -33,7 +33,7 @@ def options_of_command(is_option: Callable[[str], bool]) -> Iterator[None]:
 
 
 def spelled(parameter: Parameter) -> str:
-    """A parameter as an option of the command; one that is no option as in Python.
+    """Spell a parameter as an option of the command, or as in Python if the command has no such option.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _quoted(value: str) -> str:
 
 
 def worded(text: Any) -> str:
-    """A message, a warning or an error for the terminal: parameters as options, and no control characters.
+    """Word a message, a warning or an error for the terminal: parameters as options, no control characters.
 
     Examples
     --------
@@ -74,9 +74,7 @@ def worded(text: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Text without control characters of a terminal: names of columns come from files of any origin.
-
-    They are spelled out; line breaks stay.
+    """Escape control characters, except line breaks: names of columns come from files of any origin.
 
     Examples
     --------

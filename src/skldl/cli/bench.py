@@ -1,4 +1,4 @@
-"""``skldl bench``: run a study, print its tables, and print the paths of all files."""
+"""``skldl bench``: run a study, print its tables and the paths of all files."""
 
 import sys
 from dataclasses import asdict, fields
@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from skldl.cli._options import ColumnOptions, Flag, Name, Reading, Words, words
 from skldl.cli._screen import note
-from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
+from skldl.cli._study_output import import_test_packages, new_folder, number_of_jobs, run_and_show
 from skldl.exceptions import Message, StudyError
 from skldl.exceptions import Parameter as Named
 from skldl.experiments import DatasetSpec, Plan, Study, load_study, plan_study
@@ -18,6 +18,8 @@ from skldl.experiments.store import FILE_NAME, read_records
 from skldl.experiments.tasks import Task
 from skldl.names import find_candidate
 from skldl.utils.spelling import plain, split_list
+
+MAX_NAMES = 6  # a title with more candidates or datasets gives their number
 
 app = App(name="bench")
 
@@ -64,7 +66,7 @@ def bench(
         Name of a built-in study (demo, votes, tkde2016, tkde2016-fixed, tkde2016-start, missing, enhancement,
         enhancement-learning) or the path of a study file (.toml); docs/records.md describes its keys.
     columns
-        Which column of the tables is what.
+        The roles of the columns of the tables.
     reading
         How the tables are written.
     splits
@@ -81,7 +83,7 @@ def bench(
     folds
         Number of folds.
     repeats
-        How often all of it is done, each time with other folds; with --resume, more than before adds repeats.
+        Number of repetitions, each with other folds; with --resume, a larger number adds repetitions.
     protocol
         geng2016 (as the paper), nested (no leak) or holdout.
     order
@@ -90,23 +92,23 @@ def bench(
         Seed of folds and algorithms.
     jobs
         Number of processes; -1 means one per processor. 1 runs everything in this process, where an estimator that
-        crashes takes the study along. The numbers do not depend on it.
+        crashes ends the study. The numbers do not depend on it.
     scheduler
         Address of a Dask scheduler, such as tcp://host:8786, whose workers run the tasks.
     out
         Folder for records and tables. By default a new folder skldl-STUDY here.
     resume
-        Continue the study in the folder --out; nothing that is recorded runs again.
+        Continue the study in the folder --out; recorded tasks do not run again.
     retry_failed
-        With --resume: run the tasks again that failed.
+        With --resume: run failed tasks again.
     timeout
         Seconds after which a task is ended and recorded as failed.
     trust
         Packages from which the study may import estimators, besides skldl and scikit-learn; modules in the folder of
-        the study file are found. To import a package is to run its code.
+        the study file are found. Importing a package runs its code.
     keep_predictions
         Keep predictions in the records: sample (a few rows of each dataset, with their true distributions), predictions
-        (the same rows without the true distributions, for data that may not be passed on), none or all.
+        (the same rows without the true distributions, for data that must not be passed on), none or all.
     dry_run
         Print what would run and the number of fits, and exit.
     """
@@ -132,7 +134,7 @@ def bench(
     n_jobs = number_of_jobs(jobs)
     if retry_failed and not resume:
         raise StudyError("--retry-failed needs --resume.")
-    need_the_packages_of_the_tests()
+    import_test_packages()
     folder = out or new_folder(chosen.name)
     again = f"skldl bench --resume --out {quote(str(folder))}" + (f" --data {quote(str(data))}" if data else "")
     again += f" --keep-predictions {keep_predictions}" if keep_predictions != "sample" else ""
@@ -151,7 +153,7 @@ def bench(
 
 
 def _study(name: str | None, folder: Path | None, trust: list[str]) -> Study:
-    """The study that is named; else, when resuming, the one in the folder; else the demo."""
+    """Load the named study; without a name the one in the folder to resume, or else the demo."""
     path = Path(name or "demo")
     if not name and folder is not None:
         path = folder / "study.toml"
@@ -177,7 +179,7 @@ def _with_options(
 ) -> Study:
     changes: dict[str, Any] = {}
     known: dict[str, list[DatasetSpec]] = {}
-    for spec in study.datasets:  # several of them hide different shares of the degrees of one source
+    for spec in study.datasets:  # several of them may hide different fractions of the degrees of one source
         for key in {plain(spec.name), plain(spec.source)} - {""}:
             known.setdefault(key, []).append(spec)
     named = split_list(datasets or "")
@@ -185,7 +187,7 @@ def _with_options(
     if roles and not tables:
         raise StudyError(
             Named(next(iter(roles))),
-            " is about tables. Name the tables with --datasets, by their paths; datasets of the catalogue and of the "
+            " applies to tables. Give the paths of the tables with --datasets; datasets of the catalogue and of the "
             "study have fixed columns.",
         )
     if named:
@@ -198,11 +200,22 @@ def _with_options(
         changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(candidates)]
     if measures:
         changes["measures"] = split_list(measures)
-    return study.with_options(**changes)
+    changed = study.with_options(**changes)
+    if (changed.datasets, changed.candidates) != (study.datasets, study.candidates):
+        changed = changed.with_options(title=_title(changed))
+    return changed
+
+
+def _title(study: Study) -> str:
+    """The title of a study whose datasets or candidates were chosen by options."""
+    files = (Path(spec.source or spec.name) for spec in study.datasets)
+    datasets = [file.name if file.is_file() else spec.name for file, spec in zip(files, study.datasets, strict=True)]
+    parts = (([one.name for one in study.candidates], "candidates"), (datasets, "datasets"))
+    return " on ".join(", ".join(names) if len(names) <= MAX_NAMES else f"{len(names)} {what}" for names, what in parts)
 
 
 def _is_table(word: str) -> bool:
-    """Whether the columns of a dataset can be named: those of the catalogue have their own."""
+    """Whether a dataset is a file, whose columns can be named, and not one of the catalogue."""
     return bool(Path(word).suffix) or Path(word).is_file()
 
 

@@ -1,4 +1,4 @@
-"""``skldl convert``: from votes, counts, scores, labels, sets or rankings to a table of distributions."""
+"""``skldl convert``: make distributions of votes, counts, scores, labels, sets or rankings."""
 
 from contextlib import nullcontext
 from functools import partial
@@ -35,7 +35,7 @@ def convert(
 ) -> None:
     """Convert votes, counts, scores, labels or rankings into a table of label distributions.
 
-    Other columns are kept where one row is one item, and else where they have one value for each item. For instance:
+    Other columns are kept if one row is one item, or if they have one value for each item. For instance:
 
         skldl convert votes.csv --from votes --item id --annotator who --label says
         skldl convert stars.csv --from counts --labels 'stars_*' --out shares.csv
@@ -64,8 +64,8 @@ def convert(
     separator
         Separator between the labels of one cell, if not | (sets) or > (rankings).
     prefix
-        Put before the name of each label in the result. The labels of a table whose label columns begin with label_ are
-        found without --labels by skldl bench and load_dataset; '' puts nothing before them.
+        Prefix of the label columns in the result; '' for none. skldl bench and load_dataset find label columns that
+        begin with label_ without --labels.
     weight
         Write the number of votes behind each row as a column of this name, for skldl fit --weight.
     raters
@@ -73,7 +73,7 @@ def convert(
     figure
         Draw the raters (.png, .svg, .pdf): informedness, severity, and which answers true labels get.
     weights
-        Let the votes of each rater count by that quality.
+        Weight the votes of each rater by that quality.
     reading
         How the file is written.
     overwrite

@@ -1,4 +1,4 @@
-"""``skldl evaluate``: a cross-validated comparison of models on your own table, by the machinery of ``skldl bench``."""
+"""``skldl evaluate``: compare models on a table by cross-validation, as a study of one dataset."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from skldl.cli._options import ColumnOptions, Flag, Name, Reading, Source
 from skldl.cli._screen import note
-from skldl.cli._study_output import need_the_packages_of_the_tests, new_folder, number_of_jobs, run_and_show
+from skldl.cli._study_output import import_test_packages, new_folder, number_of_jobs, run_and_show
 from skldl.data._formats import holds_arrays
 from skldl.data._roles import open_file, read_table
 from skldl.exceptions import Message, StudyError
@@ -23,9 +23,9 @@ from skldl.utils.missing import has_gaps
 from skldl.utils.spelling import split_list
 
 LEARN_FROM_GAPS = ("sa-bfgs-cv", "incomldl", "winldl")
-"""What is compared by default where label cells are empty."""
+"""The default candidates where label cells are empty."""
 MAX_KEPT_ROWS = 20_000
-"""The predictions of larger tables are not all kept: then there is no coverage to measure."""
+"""Of larger tables only a sample of the predictions is kept, so that coverage cannot be measured."""
 
 
 def evaluate(
@@ -45,10 +45,10 @@ def evaluate(
     out: Path | None = None,
     resume: Flag = False,
 ) -> int:
-    """Compare models on your own table by cross-validation, with the mean distribution as the yardstick.
+    """Compare models on your own table by cross-validation, with the mean distribution as the baseline.
 
-    Each model chooses its settings inside the training part of each fold, so the numbers are what you can expect on
-    new rows. A last table has the coverage and width of 90 % intervals. For instance:
+    Each model chooses its settings inside the training part of each fold, so that the numbers are estimates for new
+    rows. A last table shows the coverage and width of 90 % intervals. For instance:
 
         skldl evaluate faces.csv --labels 'emo_*'
         skldl evaluate faces.csv --labels 'emo_*' --groups person --candidates sa-bfgs
@@ -59,12 +59,12 @@ def evaluate(
     table
         A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input.
     columns
-        Which of its columns is what. The report of votes in rows (--item, --annotator) shows the raters.
+        The roles of its columns. For votes in rows (--item, --annotator) the report shows the raters.
     reading
         How the file is written.
     candidates
         Which models, separated by commas; by default sa-bfgs, aa-knn and forest, and where label cells are
-        empty sa-bfgs-cv, incomldl and winldl, which learn from such rows. The mean is always there.
+        empty sa-bfgs-cv, incomldl and winldl, which learn from such rows. The mean is always included.
     measures
         Which measures, separated by commas; by default the six of the paper.
     folds
@@ -75,9 +75,9 @@ def evaluate(
     inner_folds
         Number of folds inside a training part, by which settings are chosen.
     repeats
-        How often all of it is done, each time with other folds.
+        Number of repetitions, each with other folds.
     seed
-        Seed of everything that is drawn.
+        Seed of all random numbers.
     jobs
         Number of processes; -1 means one per processor. The numbers do not depend on it.
     out
@@ -105,20 +105,21 @@ def evaluate(
     n_rows = dataset.n_samples
     if dataset.splits is None:
         _check_folds(folds, inner_folds, n_rows if dataset.groups is None else len(np.unique(dataset.groups)))
-        least = n_rows * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
+        min_rows = n_rows * (folds - 1) * (inner_folds - 1) // (folds * inner_folds)
     else:
         largest = max(int(np.bincount(column[column >= 0]).max()) for column in dataset.splits.T)
-        least = (n_rows - largest) * (inner_folds - 1) // inner_folds
-    least = max(1, least - 1 if dataset.groups is None else least // 2)  # groups differ in size
+        min_rows = (n_rows - largest) * (inner_folds - 1) // inner_folds
+    # The smallest inner training part: folds differ by a row, folds of groups by more; half is on the safe side.
+    min_rows = max(1, min_rows - 1 if dataset.groups is None else min_rows // 2)
     names = split_list(candidates or "")
     if not names and has_gaps(dataset.D):
         names = list(LEARN_FROM_GAPS)
         note(f"Note: the models are {', '.join(names)}, which learn from rows with empty label cells.")
     named = [candidate for word in names for candidate in candidates_for(word)] or AUTO
-    chosen = list({candidate.name: candidate for candidate in named}.values())  # auto may name some of them, too
+    chosen = list({candidate.name: candidate for candidate in named}.values())  # auto stands for several names
     study = Study(
         datasets=[spec],
-        candidates=[limited_to(candidate, least) for candidate in chosen],
+        candidates=[limited_to(candidate, min_rows) for candidate in chosen],
         name=name,
         title=f"Models compared on {source.name}",
         measures=split_list(measures or "") or tuple(PAPER_MEASURES),
@@ -127,7 +128,7 @@ def evaluate(
         repeats=repeats,
         random_state=seed,
     )
-    need_the_packages_of_the_tests()
+    import_test_packages()
     folder = out or new_folder(name)
     again = f"skldl evaluate with the options of before, --resume and --out {quote(str(folder))}"
     keep = "all" if n_rows <= MAX_KEPT_ROWS else "sample"

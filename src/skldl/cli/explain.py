@@ -1,4 +1,4 @@
-"""``skldl explain``: which columns move which label, for a table or for one row."""
+"""``skldl explain``: the effect of columns on labels, for a table or for one row."""
 
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,7 @@ import pandas as pd
 from cyclopts import Parameter
 
 from skldl.cli._model_file import TableModel, open_model
-from skldl.cli._options import Flag, Reading, Source, check_targets, refuse_model_as_table
+from skldl.cli._options import Flag, Reading, Source, check_is_no_model, check_targets
 from skldl.cli._screen import IMAGES, note, print_table, save_figure
 from skldl.data import TableWriter, read_labels
 from skldl.data._formats import suffixes_with
@@ -18,8 +18,8 @@ from skldl.tabular import column_effects, explain_row, feature_weights
 from skldl.tabular._description import row_hashes, unseen_rows
 from skldl.tabular._interval_columns import LEVEL, few_rows_note
 
-MOST_LINES = 20
-FEWEST_UNSEEN = 20
+MAX_LINES = 20  # of a table on the screen; a file has all
+MIN_UNSEEN = 20  # chosen by hand
 
 
 def explain(
@@ -35,10 +35,10 @@ def explain(
     reading: Reading | None = None,
     overwrite: Flag = False,
 ) -> None:
-    """Show which columns move which label.
+    """Show the effect of each column on each label.
 
-    For the whole table: how much the Kullback-Leibler divergence rises when a column is shuffled, how far that moves
-    each label, and for maximum entropy models the weights. For one row: what each feature contributes, or the
+    For the whole table: how much the Kullback-Leibler divergence rises when a column is shuffled, how much that changes
+    each label, and for maximum entropy models the weights. For one row: the contribution of each feature, or the
     neighbours used. For instance:
 
         skldl explain faces.skldl faces.csv --out effects.png
@@ -49,24 +49,24 @@ def explain(
     model
         A model that skldl fit wrote.
     table
-        A CSV or Parquet file. Rows that the model learned from are left out if there are at least 20 others; the model
-        file knows them by a hash, if it was trained on at most 100,000 rows.
+        A CSV or Parquet file. Rows that the model learned from are left out if there are at least 20 others; they are
+        recognised by hashes in the model file, if it was trained on at most 100,000 rows.
     row
         Explain this row, counted from 1 after the header.
     repeats
-        How often each column is shuffled.
+        Number of times that each column is shuffled.
     seed
         Seed of the shuffling.
     out
         Write the table (CSV, TSV or Parquet) or the figure (.png, .svg, .pdf); may be given twice.
     all_rows
-        Use rows that the model learned from, too.
+        Also use rows that the model learned from.
     reading
         How the file is written.
     overwrite
         Overwrite existing files.
     """
-    refuse_model_as_table(table)
+    check_is_no_model(table)
     targets, suffixes = out or [], (*suffixes_with("writer"), *IMAGES)
     for target in targets:
         if target.suffix.lower() not in suffixes:
@@ -81,10 +81,10 @@ def explain(
         made.encoder.check_columns(source.columns)
         frame = source.read()
     if row is None:
-        frame, D = _truth(made, frame)
+        frame, D = _labelled_rows(made, frame)
         learned_from = sum(made.about.get(part) or 0 for part in ("rows", "intervals", "held_out"))
         same = made.about.get("source") == source.name and learned_from == len(frame)
-        frame, D = _unseen(made, frame, D, all_rows=all_rows, same_table=same)
+        frame, D = _unseen_rows(made, frame, D, all_rows=all_rows, same_table=same)
         shown, explanation, how = *_explain_table(made, frame, D, repeats, seed), "from_effects"
     else:
         shown, explanation, how = *_explain_row(made, frame, row), "from_row"
@@ -105,7 +105,7 @@ def _explain_table(
     shown = effects.to_pandas()
     truth = "of the labels in the table" if D is not None else "of the model's own predictions"
     title = f"Rise of the Kullback-Leibler divergence {truth} when a column is shuffled ({effects.n_rows} rows)"
-    print_table(shown.head(MOST_LINES), title)
+    print_table(shown.head(MAX_LINES), title)
     if effects.divergence is not None:
         floor = (made.about.get("score") or {}).get("noise_floor")
         more = "" if floor is None else f" The noise floor of the votes in the training table is {floor:.4f}."
@@ -113,7 +113,7 @@ def _explain_table(
     weights = feature_weights(made.pipeline)
     if weights is not None:
         title = f"Weights, centred over labels{_cut(len(weights))}"
-        print_table(weights.head(MOST_LINES).rename_axis("feature").reset_index(), title)
+        print_table(weights.head(MAX_LINES).rename_axis("feature").reset_index(), title)
     return shown, effects
 
 
@@ -123,7 +123,7 @@ def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.Da
     shown = (
         explanation.table if explanation.how == "neighbours" else explanation.table.rename_axis("feature").reset_index()
     )
-    print_table(shown.head(MOST_LINES), f"{_MEANINGS[explanation.how]}{_cut(len(shown))}")
+    print_table(shown.head(MAX_LINES), f"{_MEANINGS[explanation.how]}{_cut(len(shown))}")
     return shown, explanation
 
 
@@ -156,29 +156,29 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
 
 
 _MEANINGS = {
-    "contributions": "What each feature adds to the logarithm of each degree (weight × value, centred over labels)",
-    "neighbours": "The rows of the training table that it was averaged from",
-    "replacement": "What each column adds to each degree, compared with its typical value in this table",
+    "contributions": "Contribution of a feature to the logarithm of each degree (weight × value, centred over labels)",
+    "neighbours": "The rows of the training table of which the prediction is the mean",
+    "replacement": "Contribution of a column to each degree, compared with its typical value in this table",
 }
 
 
 def _cut(n_rows: int) -> str:
-    return f", the first {MOST_LINES} of {n_rows}" if n_rows > MOST_LINES else ""
+    return f", the first {MAX_LINES} of {n_rows}" if n_rows > MAX_LINES else ""
 
 
-def _unseen(
+def _unseen_rows(
     made: TableModel, frame: pd.DataFrame, D: pd.DataFrame | None, *, all_rows: bool, same_table: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """The rows that the model has not learned from, where there are enough; else all, with a note."""
+    """The rows that the model has not learned from if there are at least `MIN_UNSEEN`, else all, with a note."""
     known = made.about.get("training_rows", "")
     if known and D is not None:
         unseen = unseen_rows(row_hashes(made.encoder, frame, D), known)
         if unseen.all():
             return frame, D
-        if unseen.sum() >= FEWEST_UNSEEN and not all_rows:
+        if unseen.sum() >= MIN_UNSEEN and not all_rows:
             note(
                 f"The model learned from {int((~unseen).sum()):,} of the {len(frame):,} rows; the other "
-                f"{int(unseen.sum()):,} are explained. --all-rows takes all."
+                f"{int(unseen.sum()):,} are explained. --all-rows uses all."
             )
             return frame[unseen], D[unseen]
     elif not same_table:
@@ -190,14 +190,14 @@ def _unseen(
     return frame, D
 
 
-def _truth(made: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Rows with labels and their distributions, if the table has the label columns of the training table."""
+def _labelled_rows(made: TableModel, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Rows with labels and their distributions; all rows and None if the table has no labels."""
     columns = made.about.get("label_columns", [])
     if not columns or not set(columns) <= set(frame.columns):
-        note("The table has no labels, so the model's own predictions take their place.")
+        note("The table has no labels, so the predictions of the model are used in their place.")
         return frame, None
     labelled = frame[rows_with_labels(frame[columns])]
     if not len(labelled):
-        note("No row has labels, so the model's own predictions take their place.")
+        note("No row has labels, so the predictions of the model are used in their place.")
         return frame, None
     return labelled, read_labels(labelled[columns], made.about["kind"], names=made.labels)

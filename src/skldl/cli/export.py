@@ -1,4 +1,4 @@
-"""``skldl export``: a model as ONNX for other programs, or described in a model card for people."""
+"""``skldl export``: write a model as an ONNX graph, or its model card."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ def export(model: Path, /, *, onnx: Path | None = None, card: Path | None = None
 
     The graph takes one input for each column, an array of shape (rows, 1): doubles for numbers and for yes and no, with
     NaN for a missing cell, and text for categories, with (missing) for a missing cell. Its output is distribution, of
-    shape (rows, labels). It is written only if onnxruntime predicts with it what the model predicts, up to 1e-5. For
-    instance:
+    shape (rows, labels). It is written only if its predictions, computed by onnxruntime, equal those of the model up to
+    1e-5. For instance:
 
         skldl export faces.skldl --onnx faces.onnx
         skldl export faces.skldl --card faces.md
@@ -32,7 +32,7 @@ def export(model: Path, /, *, onnx: Path | None = None, card: Path | None = None
         Overwrite existing files.
     """
     if onnx is None and card is None:
-        raise TableError("Say what to write: --onnx FILE, --card FILE, or both.")
+        raise TableError("Name an output: --onnx FILE, --card FILE, or both.")
     check_targets([("--onnx", onnx), ("--card", card)], [model], overwrite=overwrite)
     made = open_model(str(model))
     if onnx is not None:

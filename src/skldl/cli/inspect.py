@@ -1,4 +1,4 @@
-"""``skldl inspect``: what a model file holds, without loading the model."""
+"""``skldl inspect``: describe a model file without loading the model."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Flag, Reading, Source, check_targets, refuse_model_as_table
+from skldl.cli._options import Flag, Reading, Source, check_is_no_model, check_targets
 from skldl.cli._wording import printable
 from skldl.exceptions import TableError
 from skldl.persistence import inspect as read_description
@@ -23,7 +23,7 @@ def inspect(
     reading: Reading | None = None,
     overwrite: Flag = False,
 ) -> None:
-    """Show the training data, the inputs and the quality of a model; or how much rows differ from its training table.
+    """Describe the training data, the inputs and the quality of a model, or compare rows with its training table.
 
     For instance:
 
@@ -39,7 +39,7 @@ def inspect(
         Compare the rows of this CSV or Parquet file with the training table, instead: unknown categories, numbers out
         of range, distances to the nearest training rows, shift of the mean prediction.
     as_json
-        The whole description in the file, as JSON; with a table, the numbers of the comparison.
+        Print the whole description as JSON; with a table, the numbers of the comparison.
     monitor
         Write the numbers of the comparison to this file, as JSON.
     reading
@@ -51,7 +51,7 @@ def inspect(
         _compare(model, table, as_json=as_json, monitor=monitor, reading=reading or Reading(), overwrite=overwrite)
         return
     if monitor is not None:
-        raise TableError("--monitor writes how unlike the training table rows are: name a table after the model.")
+        raise TableError("--monitor compares rows with the training table: name a table after the model.")
     about = read_description(model)
     if hashes := about["description"].get("training_rows"):
         about["description"]["training_rows"] = f"{len(hashes):,} hexadecimal digits"
@@ -66,10 +66,10 @@ def _compare(
     model: Path, table: str, *, as_json: bool, monitor: Path | None, reading: Reading, overwrite: bool
 ) -> None:
     """Compare the rows of a table with the training table of a model."""
-    from skldl.cli._model_file import open_model  # the description alone needs none of this
+    from skldl.cli._model_file import open_model  # slow imports that the description does not need
     from skldl.tabular._drift import DriftMonitor
 
-    refuse_model_as_table(table)
+    check_is_no_model(table)
     check_targets([("--monitor", monitor)], [model, table], overwrite=overwrite)
     made = open_model(str(model))
     drift = DriftMonitor(made.pipeline)
@@ -84,7 +84,7 @@ def _compare(
     if as_json:
         print(numbers)
         return
-    for line in drift.warnings() or [f"{drift.n_rows:,} rows: nothing in them is unlike the training table."]:
+    for line in drift.warnings() or [f"{drift.n_rows:,} rows: no difference from the training table was found."]:
         print(printable(line))
 
 
@@ -98,7 +98,7 @@ def _lines(about: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _table_lines(description: dict[str, Any]) -> list[tuple[str, str]]:
-    """What ``skldl fit`` keeps with a model."""
+    """The lines for a model that ``skldl fit`` wrote."""
     roles = description["roles"]
     lines = [
         ("trained on", f"{description['source'] or 'a table'}, {description['rows']:,} rows"),
@@ -118,7 +118,7 @@ def _table_lines(description: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _held_rows(description: dict[str, Any]) -> str:
-    """Which training rows can be read from the file."""
+    """Which training rows the file contains."""
     held = [f"training rows, encoded, in {name}" for name in description["rows_in_model"]]
     if kept := description.get("kept_rows"):
         held.append(f"{len(kept['rows']):,} training rows as they were (--keep-rows)")
@@ -133,5 +133,5 @@ def _origin(description: dict[str, Any]) -> str:
 
 
 _OF_FIT = {"source", "rows", "labels", "values", "kind", "label_columns", "features", "roles", "estimator", "why"}
-"""What ``skldl fit`` writes; a model saved from Python may have any description."""
+"""Keys that ``skldl fit`` writes; a model saved from Python may have any description."""
 _HEADINGS = {"number": "numbers", "boolean": "booleans", "date": "dates", "category": "categories", "text": "text"}

@@ -56,7 +56,7 @@ def show(*, latex: bool = False) -> None:
 
 
 def _line(measure: Measure, formula: str) -> str:
-    """One measure; in a terminal a long formula is wrapped, in a pipe it stays on one line for grep."""
+    """The line of a measure; on a terminal a long formula is wrapped, in a pipe it stays on one line for grep."""
     star = "*" if measure.name in PAPER_MEASURES else " "
     start = f" {star}{measure.name:{WIDTH_OF_NAME}} {measure.arrow} {measure.range:{WIDTH_OF_RANGE}} "
     if not sys.stdout.isatty():
@@ -163,7 +163,7 @@ def _print_robustness(outcome: Robustness) -> None:
 def read_pairs(path: Path) -> tuple[Any, Any]:
     """Read true and predicted distributions, without normalising them, from arrays or a table; see `select`."""
     if not path.exists():
-        raise DatasetNotFoundError(f"There is no file {path}. Say where the table of distributions is.")
+        raise DatasetNotFoundError(f"There is no file {path}. Name the file with the distributions.")
     if holds_arrays(path):
         pair = read_arrays(path, "D_true", "D_pred")
         return pair.features, pair.labels

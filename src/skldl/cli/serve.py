@@ -1,4 +1,4 @@
-"""``skldl serve``: predictions over HTTP, and a page to try the model."""
+"""``skldl serve``: serve predictions over HTTP, with a page to try the model."""
 
 import os
 from pathlib import Path
@@ -46,21 +46,21 @@ def serve(
     models
         Further models as name=path, at /models/NAME/predict; may be given several times.
     host
-        Address to listen at. Others than those of this computer need SKLDL_API_KEY, or --no-key.
+        Address to listen on. Addresses other than those of this computer need SKLDL_API_KEY, or --no-key.
     port
-        Port; 0 takes a free one, which the log names.
+        Port; 0 chooses a free one, which the log names.
     max_body
         Largest body in MiB.
     max_rows
-        Most rows in a body.
+        Largest number of rows in a body.
     timeout
         Seconds that a request may take.
     max_concurrent
-        Requests that are answered at the same time; further ones are rejected with a time after which to retry.
+        Number of requests that are answered at the same time; others are rejected with a time after which to retry.
     no_key
-        Let others in without a key, since something else guards the service.
+        Serve without a key on any address; use it only where something else controls access.
     quiet
-        Log no requests, only what happens to the service.
+        Log no requests, only events of the service.
     """
     key = os.environ.get(KEY_VARIABLE, "")
     check_address(host, key, no_key=no_key)
@@ -75,7 +75,7 @@ def serve(
 
 
 def _named_paths(default: Path | None, named: list[str]) -> dict[str, Path]:
-    """Names and files of the models: the default one first, under the name of its file, others as ``name=path``."""
+    """Files of the models by name: the default one first, under the name of its file, then those as ``name=path``."""
     paths = {} if default is None else {default.stem: default}
     for word in named:
         name, sign, path = word.partition("=")
