@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from skldl.transformation import _pair_probabilities
-from skldl.transformation._pair_probabilities import couple, fit_sigmoids
+from skldl.transformation._ptsvm import couple, fit_sigmoids  # each has a published algorithm as its oracle
 
 
 def cross_entropy(parameters, f, u, v):
@@ -137,15 +136,15 @@ def test_backtracking_leads_to_the_minimum():
 def test_without_backtracking_some_pairs_miss_it(monkeypatch):
     decisions, positive, negative = heavy_tailed_pairs()
     with_halvings = np.array(fit_sigmoids(decisions, positive, negative))
-    monkeypatch.setattr(_pair_probabilities, "MAX_HALVINGS", 0)
-    monkeypatch.setattr(_pair_probabilities, "MAX_ITERATIONS", 5)
+    monkeypatch.setattr("skldl.transformation._ptsvm.MAX_HALVINGS", 0)
+    monkeypatch.setattr("skldl.transformation._ptsvm.MAX_PLATT_STEPS", 5)
     with pytest.warns(ConvergenceWarning):
         without = np.array(fit_sigmoids(decisions, positive, negative))
     assert np.abs(with_halvings - without).max() > 1e-3
 
 
 def test_says_when_it_has_not_converged(monkeypatch):
-    monkeypatch.setattr(_pair_probabilities, "MAX_ITERATIONS", 1)
+    monkeypatch.setattr("skldl.transformation._ptsvm.MAX_PLATT_STEPS", 1)
     decisions, positive, negative = make_pairs(seed=4)
     with pytest.warns(ConvergenceWarning, match=r"of 6 of 6 pairs .* lower C"):
         slope, _ = fit_sigmoids(decisions, positive, negative)

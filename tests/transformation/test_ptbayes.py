@@ -10,7 +10,6 @@ from skldl import PTBayes
 from skldl.chunks import ArrayRows
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
-from skldl.transformation._resampling import weighted_examples
 
 DRAWS = "the draws differ"
 
@@ -61,8 +60,8 @@ def test_tied_is_linear_discriminant_analysis_on_copies():
 def test_diag_is_naive_bayes_on_weighted_copies(form):
     X, D = make_distributions(60, 4, 3)
     weight = np.linspace(1, 3, 60)
-    X_examples, labels, weights = weighted_examples(X, D, weight)
-    oracle = GaussianNB(var_smoothing=0.0).fit(X_examples, labels, weights)
+    copies, labels = np.repeat(X, 3, axis=0), np.tile([0, 1, 2], 60)
+    oracle = GaussianNB(var_smoothing=0.0).fit(copies, labels, (weight[:, None] * D).ravel())
     oracle.var_ += 0.1 * np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight).max()
     P = PTBayes("diag", pooling=0, reg=0.1).fit(form(X), D, weight).predict(form(X))
     np.testing.assert_allclose(P, oracle.predict_proba(X), atol=1e-10)

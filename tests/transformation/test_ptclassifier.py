@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
@@ -15,7 +20,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skldl import AARegressor, PTBayes, PTClassifier
 from skldl.testing import CHECKS, check_estimator, make_distributions
-from skldl.transformation import _ptclassifier
 
 LOGISTIC = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000)
 
@@ -70,7 +74,7 @@ def test_naive_bayes_learns_label_by_label_what_it_learns_from_copies(classifier
     D = np.column_stack([D, np.zeros(40)])
     weight = np.linspace(1, 2, 40)
     P = PTClassifier(classifier).fit(form(X), D, weight).predict(form(X))
-    monkeypatch.setattr(_ptclassifier, "SUMS_OVER_ROWS", ())
+    monkeypatch.setattr("skldl.transformation._ptclassifier.SUMS_OVER_ROWS", ())
     np.testing.assert_allclose(P, PTClassifier(classifier).fit(form(X), D, weight).predict(form(X)), atol=1e-9)
     assert np.all(P[:, 3] == 0)
 
@@ -91,7 +95,9 @@ def test_a_tree_on_weighted_examples_is_a_regression_tree_on_distributions():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("make", _ptclassifier.ROUND_FEATURES)
+@pytest.mark.parametrize(
+    "make", [DecisionTreeClassifier, ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier]
+)
 def test_trees_get_the_table_in_the_precision_they_compute_in(make, form, monkeypatch):
     class Watched(make):
         def fit(self, X, y, sample_weight=None):
@@ -102,7 +108,7 @@ def test_trees_get_the_table_in_the_precision_they_compute_in(make, form, monkey
     settings = {"max_depth": 4, "random_state": 0}
     model = PTClassifier(Watched(**settings)).fit(form(X), D)
     assert model.classifier_.given_ == np.float32
-    monkeypatch.setattr(_ptclassifier, "ROUND_FEATURES", ())
+    monkeypatch.setattr("skldl.transformation._ptclassifier.ROUND_FEATURES", ())
     np.testing.assert_array_equal(model.predict(X), PTClassifier(make(**settings)).fit(form(X), D).predict(X))
 
 
@@ -165,12 +171,12 @@ def test_nested_parameters_in_a_grid_search():
         (PTClassifier(make_pipeline(StandardScaler(), LogisticRegression())), "in front of PTClassifier"),
     ],
 )
-def test_unfit_classifiers_are_refused(estimator, message):
+def test_unfit_classifiers_are_rejected(estimator, message):
     with pytest.raises(ValueError, match=message):
         estimator.fit(*make_distributions())
 
 
-def test_probabilities_that_are_not_finite_are_refused():
+def test_probabilities_that_are_not_finite_are_rejected():
     class Broken(GaussianNB):
         def predict_proba(self, X):
             return np.full((len(X), 3), np.nan)
@@ -184,9 +190,9 @@ def test_probabilities_that_are_not_finite_are_refused():
 def test_a_table_of_examples_that_takes_much_memory_is_announced(form, monkeypatch):
     X, D = make_distributions(40, 4, 3)
     needed = 40 * 3 * 4 * (8 if form is np.asarray else 12)
-    monkeypatch.setattr("skldl.transformation._ptclassifier.MUCH_MEMORY", needed)
+    monkeypatch.setattr("skldl.transformation._ptclassifier.MAX_QUIET_BYTES", needed)
     PTClassifier(LogisticRegression()).fit(form(X), D)
-    monkeypatch.setattr("skldl.transformation._ptclassifier.MUCH_MEMORY", needed - 1)
+    monkeypatch.setattr("skldl.transformation._ptclassifier.MAX_QUIET_BYTES", needed - 1)
     with pytest.warns(UserWarning, match=r"120 examples.*max_samples.*SABFGS"):
         PTClassifier(LogisticRegression()).fit(form(X), D)
     PTClassifier(GaussianNB()).fit(X, D)  # sees X itself

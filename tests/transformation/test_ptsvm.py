@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy import sparse
-from scipy.optimize import linprog
-from scipy.special import expit
+from scipy.optimize import linprog, minimize
+from scipy.special import expit, log_expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
@@ -19,8 +19,6 @@ from sklearn.svm import SVC
 
 from skldl import PTSVM, MeanDistribution
 from skldl.testing import check_estimator, make_distributions
-from skldl.transformation import _ptsvm, _svm_solver
-from skldl.transformation._pair_probabilities import couple, fit_sigmoids
 
 ROW_TWICE = "copies of a row may end up in different folds of the out-of-fold step"
 
@@ -30,6 +28,26 @@ def smooth_set(n_samples=120, seed=0):
     X = np.random.default_rng(seed).uniform(-1, 1, size=(n_samples, 2))
     D = np.exp(np.column_stack([2 * X[:, 0], -X[:, 0] + X[:, 1] ** 2, -2 * X[:, 1]]))
     return X, D / D.sum(axis=1, keepdims=True)
+
+
+def platt(decisions, u, v, new):
+    """Platt's posterior by a general optimiser, for decision values of rows seen u times and v times."""
+    t_plus, t_minus = (u.sum() + 1) / (u.sum() + 2), 1 / (v.sum() + 2)
+    target, spread = u * t_plus + v * t_minus, np.std(decisions)
+
+    def cross_entropy(parameters):
+        score = parameters[0] * decisions / spread + parameters[1]
+        return -(target * log_expit(score) + (u + v - target) * log_expit(-score)).sum()
+
+    slope, intercept = minimize(cross_entropy, [0.0, 0.0], method="BFGS", options={"gtol": 1e-8}).x
+    return expit(slope * new / spread + intercept)
+
+
+def coupled(r):
+    """The p that minimises Σ_{i≠j} (r_ji p_i − r_ij p_j)² with Σ p = 1, by its Lagrange conditions."""
+    Q = np.diag((r**2).sum(axis=0)) - r.T * r
+    ones = np.ones((len(r), 1))
+    return np.linalg.solve(np.block([[Q, ones], [ones.T, np.zeros((1, 1))]]), np.r_[np.zeros(len(r)), 1])[:-1]
 
 
 def by_hand(X, D, X_new, kernel, C, n_folds=5):
@@ -47,15 +65,15 @@ def by_hand(X, D, X_new, kernel, C, n_folds=5):
         return model.decision_function(kernel(new, X[copies]))
 
     rows = np.arange(n_samples)
-    probabilities = []
+    won = np.zeros((len(X_new), n_labels, n_labels))
     for a, b in zip(first, second, strict=True):
         held_out = np.empty(n_samples)
         for fold in range(n_folds):
             test = rows % n_folds == fold
             held_out[test] = decide(rows[~test], X[test], a, b)
-        slope, intercept = fit_sigmoids(held_out[:, None], counts[:, [a]], counts[:, [b]])
-        probabilities.append(expit(slope * decide(rows, X_new, a, b) + intercept))
-    return couple(np.column_stack(probabilities), n_labels)
+        won[:, a, b] = platt(held_out, counts[:, a], counts[:, b], decide(rows, X_new, a, b))
+        won[:, b, a] = 1 - won[:, a, b]
+    return np.array([coupled(r) for r in won])
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -100,7 +118,7 @@ def test_without_equal_mass_every_pair_is_solved():
 
 
 def test_prior_returns_with_the_posterior():
-    """Features that tell nothing: the prediction is near the mean distribution, rare labels included."""
+    """Features without information: the prediction is near the mean distribution, rare labels included."""
     X = np.random.default_rng(0).normal(size=(300, 2))
     D = np.tile([0.9, 0.08, 0.02], (300, 1))
     np.testing.assert_allclose(PTSVM(C=1e-3).fit(X, D).predict(X[:5]), D[:5], atol=0.01)
@@ -149,8 +167,8 @@ def test_resampling():
 def test_small_blocks_change_nothing(monkeypatch, C):
     X, D = make_distributions(n_labels=5)
     expected = PTSVM(C=C).fit(X, D).predict(X)
-    monkeypatch.setattr(_ptsvm, "BLOCK", 130)
-    monkeypatch.setattr(_ptsvm, "SOLVER_BLOCK", 130)
+    monkeypatch.setattr("skldl.transformation._ptsvm.BLOCK", 130)
+    monkeypatch.setattr("skldl.transformation._ptsvm.SOLVER_BLOCK", 130)
     np.testing.assert_allclose(PTSVM(C=C).fit(X, D).predict(X), expected, atol=1e-7)
 
 
@@ -237,8 +255,8 @@ def test_a_thousand_labels_are_rejected_where_a_solver_would_be_needed():
         PTSVM(C=100.0).fit(X, D)
 
 
-def test_says_that_a_fit_will_be_long(monkeypatch):
-    monkeypatch.setattr(_ptsvm, "LONG_FIT", 100)
+def test_a_long_fit_is_announced(monkeypatch):
+    monkeypatch.setattr("skldl.transformation._ptsvm.LONG_FIT", 100)
     with pytest.warns(UserWarning, match="3 pairs of labels on .* rows: expect about"):
         PTSVM(C=1e-3).fit(*make_distributions())
 
@@ -326,7 +344,7 @@ def test_a_thousand_labels():
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_unscaled_features_end_with_a_warning(monkeypatch, n_jobs):
-    monkeypatch.setattr(_svm_solver, "MAX_STEPS", 3)
+    monkeypatch.setattr("skldl.transformation._svm_solver.MAX_STEPS", 3)
     X, D = make_distributions()
     model = PTSVM(kernel="linear", n_jobs=n_jobs)
     with (

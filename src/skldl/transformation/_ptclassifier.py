@@ -1,7 +1,7 @@
 """`PTClassifier`: any classifier that predicts probabilities becomes a label distribution learner.
 
 The problem transformation of the paper, for any single-label learner: each pair of a row xᵢ and a label yⱼ is one
-example with the weight dᵢⱼ, and the predicted degree of a label is its predicted probability P(yⱼ | x).
+example with the weight wᵢ dᵢⱼ, and the predicted degree of a label is its predicted probability P(yⱼ | x).
 """
 
 from typing import Any, ClassVar
@@ -16,8 +16,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from skldl.base import BaseLDL
-from skldl.exceptions import ParameterError
-from skldl.transformation._resampling import RandomState, multinomial_examples, weighted_examples
+from skldl.exceptions import Parameter, ParameterError
+from skldl.transformation._resampling import RandomState, multinomial_examples
 from skldl.utils.parameters import COUNT, NONE, RANDOM_STATE, has_methods, one_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
@@ -26,8 +26,8 @@ SUMS_OVER_ROWS = (BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, Multinom
 """Classifiers whose model consists of sums over rows, so that they can be fitted one label after the other."""
 ROUND_FEATURES = (DecisionTreeClassifier, ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier)
 """Classifiers that round features to single precision, and would keep a copy of the whole table to do so."""
-MUCH_MEMORY = 2**31
-"""If the table of examples takes more bytes than this, a warning proposes what takes less memory."""
+MAX_QUIET_BYTES = 2**31
+"""If the table of examples takes more bytes, a warning proposes what takes less memory."""
 
 
 class PTClassifier(BaseLDL):
@@ -42,7 +42,8 @@ class PTClassifier(BaseLDL):
         takes ``sample_weight``. "multinomial" draws n_samples · n_labels examples without weights, as in the
         paper, and serves every classifier.
     max_samples : int, default=None
-        Most examples to draw, to bound time and memory; None means n_samples · n_labels. Only with "multinomial".
+        Maximum number of examples to draw, to bound time and memory; None means n_samples · n_labels. Only with
+        "multinomial".
     random_state : int, RandomState or None, default=None
         Source of randomness of the draws. The classifier keeps its own ``random_state``: set it there
         (``classifier__random_state``).
@@ -122,32 +123,35 @@ class PTClassifier(BaseLDL):
         name = type(self.classifier).__name__
         if self.max_samples is not None and self.resample is None:
             raise ParameterError(
-                f"max_samples={self.max_samples!r} bounds the draws of resample='multinomial', but resample is None. "
-                "Set resample='multinomial', or max_samples=None."
+                Parameter("max_samples", self.max_samples),
+                " bounds the draws of ",
+                Parameter("resample", "multinomial"),
+                ", but resample is None. Set it, or leave max_samples out.",
             )
         if self.resample is None and not has_fit_parameter(self.classifier, "sample_weight"):
-            raise ValueError(
-                f"classifier={name} takes no sample_weight in fit. Set resample='multinomial' to draw examples "
-                "instead; if it is a Pipeline, put its first steps in front of PTClassifier."
+            raise ParameterError(
+                f"classifier={name} takes no sample_weight in fit. Set ",
+                Parameter("resample", "multinomial"),
+                " to draw examples instead; if it is a Pipeline, put its first steps in front of PTClassifier.",
             )
         self.classifier_ = clone(self.classifier)
+        mass = D if sample_weight is None else sample_weight[:, None] * D
         if self.resample == "multinomial":
             n_draws = D.size if self.max_samples is None else min(D.size, self.max_samples)
             rows, labels = multinomial_examples(D, n_draws, sample_weight, self.random_state)
             self.classifier_.fit(X[rows], labels)
         elif isinstance(self.classifier_, SUMS_OVER_ROWS):
-            mass = D if sample_weight is None else sample_weight[:, None] * D
             present = np.flatnonzero(mass.any(axis=0))
             for label in present:
                 column = np.full(X.shape[0], label)
                 self.classifier_.partial_fit(X, column, classes=present, sample_weight=mass[:, label])
         else:
             if isinstance(self.classifier_, ROUND_FEATURES):
-                with np.errstate(over="ignore"):  # scikit-learn says which numbers are too large
+                with np.errstate(over="ignore"):  # the message of scikit-learn's error says more than a warning here
                     X = X.astype(np.float32)
-            _warn_of_memory(X, int(np.count_nonzero(D)), name)
-            X_examples, labels, weights = weighted_examples(X, D, sample_weight)
-            self.classifier_.fit(X_examples, labels, sample_weight=weights)
+            rows, labels = np.nonzero(mass)  # each row of X as often as its distribution has positive degrees
+            _warn_of_memory(X, len(rows), name)
+            self.classifier_.fit(X[rows], labels, sample_weight=mass[rows, labels])
 
     def _predict(self, X: Any) -> FloatArray:
         distributions = np.zeros((X.shape[0], self.n_labels_))
@@ -171,7 +175,7 @@ def _warn_of_memory(X: Any, n_examples: int, name: str) -> None:
     """Warn before the examples take very much memory, and propose what takes less."""
     parts = (X.data, X.indices) if sparse.issparse(X) else (X,)
     n_bytes = sum(part.nbytes for part in parts) / X.shape[0] * n_examples
-    if n_bytes > MUCH_MEMORY:
+    if n_bytes > MAX_QUIET_BYTES:
         warn(
             f"PTClassifier gives {name} a table of {n_examples:,} examples, {n_bytes / 1e9:.1f} GB: each row once for "
             "each of its labels. To take less memory, set resample='multinomial' with max_samples, or take a model "
