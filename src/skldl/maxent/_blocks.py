@@ -131,14 +131,14 @@ def softmax_sums(
     X: Any,
     weight: Any,
     U: FloatArray,
-    b: FloatArray | None,
+    intercept: "Intercept | None" = None,
     *,
     safe: bool | None = None,
     degrees: tuple[FloatArray, str] | None = None,
     gradient: bool = True,
     n_threads: int = 1,
 ) -> SoftmaxSums:
-    """Sum over rows for several parameters (U, b).
+    """Sum over rows for several parameters.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ def softmax_sums(
         Their weights in double precision, where X is; None stands for ones.
     U : ndarray of shape (n_requests, n_columns, n_labels)
         Weights of the columns.
-    b : ndarray of shape (n_requests, n_labels) or None
-        Intercepts.
+    intercept : Intercept or None, default=None
+        Intercepts; they must be added to the log-partition afterwards, see `split_intercept`.
     safe : bool or None, default=None
         Whether all scores without intercept can be exponentiated as they are; None looks at them.
     degrees : tuple of ndarray and str, default=None
@@ -165,7 +165,9 @@ def softmax_sums(
     is_sparse, is_device = sparse.issparse(X), is_device_array(X)
     across = U.transpose(0, 2, 1).reshape(n_requests * n_labels, n_columns)
     across = as_type_of(across, X) if is_device else np.ascontiguousarray(across)
-    intercept = None if b is None else _Intercept(b, X)
+    if intercept is not None:
+        values = intercept.values[:, :, None]
+        intercept = Intercept(as_type_of(values, X) if is_device else values, intercept.is_factor)
     if is_sparse:
         X = X.astype(np.float64, copy=False)
 
@@ -192,16 +194,8 @@ def softmax_sums(
     total = next(parts)
     for part in parts:
         total = SoftmaxSums(*map(operator.iadd, total, part))
-    xp = namespace(total.gradient)
-    of_U = xp.reshape(total.gradient, (n_requests, n_labels, n_columns if gradient else 0))
-    log_partition = total.log_partition
-    if intercept is not None:
-        shift = as_type_of(intercept.top + intercept.lost, of_U) * total.gradient_of_b
-        log_partition = log_partition + xp.sum(shift, axis=-1)
-    if gradient and is_single(X):  # the device saw rounded weights: without this the loss would not be smooth in U
-        lost = as_type_of((U - U.astype(np.float32)).transpose(0, 2, 1), of_U)
-        log_partition = log_partition + xp.sum(xp.sum(lost * of_U, axis=-1), axis=-1)
-    return total._replace(log_partition=log_partition, gradient=of_U)
+    of_U = namespace(total.gradient).reshape(total.gradient, (n_requests, n_labels, n_columns if gradient else 0))
+    return total._replace(gradient=of_U)
 
 
 def is_single(X: Any) -> bool:
@@ -209,26 +203,38 @@ def is_single(X: Any) -> bool:
     return is_device_array(X) and X.dtype == namespace(X).float32
 
 
-class _Intercept:
-    """How an intercept enters: as factors of the exponentials, or added to the scores where it is large.
+class Intercept(NamedTuple):
+    """How intercepts enter: as factors of the exponentials, or added to the scores where they are large.
 
-    Added to scores of single precision it would be rounded in the same direction in all rows, and the loss would jump
-    by 1e-8 from one b to the next. The largest of each request, ``top``, is taken out, and ``lost`` is what rounding
-    takes from the rest.
+    Added to scores of single precision they would be rounded in the same direction in all rows, and the loss would jump
+    by 1e-8 from one b to the next.
+
+    Attributes
+    ----------
+    values : array of shape (n_requests, n_labels)
+        Factors or summands.
+    is_factor : bool
+        Whether they are factors.
     """
 
-    def __init__(self, b: FloatArray, X: Any) -> None:
-        self.top = b.max(axis=1, keepdims=True)
-        rest = b - self.top
-        single, is_device = is_single(X), is_device_array(X)
-        self.is_factor = -float(rest.min()) < SAFE_SCORES[4 if single else 8]
-        values = np.exp(rest) if self.is_factor else rest
-        self.values = as_type_of(values[:, :, None], X) if is_device else values[:, :, None]
-        rounded = values.astype(np.float32 if single else np.float64)
-        self.lost = rest - (np.log(rounded.astype(np.float64)) if self.is_factor else rounded)
+    values: Any
+    is_factor: bool
 
 
-def _softmax(scores: Any, weight: Any, intercept: _Intercept | None, *, safe: bool | None) -> Any:
+def split_intercept(b: FloatArray, *, single: bool) -> tuple[Intercept, FloatArray]:
+    """Intercepts in the form in which the rows use them, and what that form leaves out of b.
+
+    It leaves out the largest intercept of each request, so that no factor is large, and what rounding takes.
+    """
+    rest = b - b.max(axis=1, keepdims=True)
+    is_factor = -float(rest.min()) < SAFE_SCORES[4 if single else 8]
+    values = np.exp(rest) if is_factor else rest
+    if single:
+        values = values.astype(np.float32).astype(np.float64)
+    return Intercept(values, is_factor), b - (np.log(values) if is_factor else values)
+
+
+def _softmax(scores: Any, weight: Any, intercept: Intercept | None, *, safe: bool | None) -> Any:
     """`weighted_softmax` of scores with their intercept."""
     if intercept is None:
         return weighted_softmax(scores, weight, safe=safe)
@@ -239,7 +245,7 @@ def _softmax(scores: Any, weight: Any, intercept: _Intercept | None, *, safe: bo
 
 
 def _missing_softmax(
-    scores: FloatArray, weight: FloatArray | None, D: FloatArray, missing: str, intercept: _Intercept | None
+    scores: FloatArray, weight: FloatArray | None, D: FloatArray, missing: str, intercept: Intercept | None
 ) -> tuple[FloatArray, FloatArray]:
     """`weighted_softmax` of rows with missing degrees, and what these take from the mean prediction.
 

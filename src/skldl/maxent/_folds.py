@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from skldl.chunks import Chunk
 from skldl.exceptions import WordedError
-from skldl.selection import assign_folds
+from skldl.selection._folds import shuffled_folds
 from skldl.utils.arrays import take_rows
 from skldl.utils.typing import IntArray
 
@@ -45,12 +45,16 @@ class Folds:
     ends: IntArray | None = None
 
     @classmethod
-    def shuffled(cls, n_folds: int, n_rows: int) -> "Folds":
-        """The folds of ``KFold(n_folds, shuffle=True, random_state=0)``, or of a hash where there are too many rows."""
-        if n_rows > MAX_SHUFFLED:
-            return cls(n_folds)
-        fold_of = assign_folds(n_rows, n_folds, random_state=np.random.RandomState(0))
-        return cls(n_folds, fold_of.astype(np.uint8 if n_folds <= 256 else np.uint16))
+    def shuffled(cls, n_folds: int, n_rows: int, groups: Any = None) -> "Folds":
+        """The folds of ``KFold(n_folds, shuffle=True, random_state=0)``; with groups, each is in one fold."""
+        fold_of = shuffled_folds(n_rows, n_folds, groups, np.random.RandomState(0))
+        return cls._of_small_numbers(fold_of)
+
+    @classmethod
+    def _of_small_numbers(cls, fold_of: IntArray) -> "Folds":
+        """Folds whose numbers have one byte where that is enough: NumPy sorts those fastest."""
+        n_folds = int(fold_of.max()) + 1
+        return cls(n_folds, fold_of.astype(np.min_scalar_type(n_folds - 1)))
 
     @classmethod
     def of_splits(cls, splits: Sequence[Split], n_rows: int) -> "Folds | None":
@@ -62,12 +66,12 @@ class Folds:
             if (fold_of[test] >= 0).any() or not np.array_equal(np.sort(train), np.flatnonzero(others)):
                 return None
             fold_of[test] = fold
-        return None if (fold_of < 0).any() else cls(len(splits), fold_of)
+        return None if (fold_of < 0).any() else cls._of_small_numbers(fold_of)
 
-    def of(self, first: int, count: int) -> IntArray:
+    def of(self, first: int, count: int) -> npt.NDArray[Any]:
         """Folds of ``count`` rows from position ``first`` on."""
         if self.fold_of is not None:
-            return self.fold_of[first : first + count].astype(np.intp)
+            return self.fold_of[first : first + count]
         if self.ends is not None:
             return np.searchsorted(self.ends[1:], np.arange(first, first + count), side="right")
         mixed = np.arange(first + 1, first + count + 1, dtype=np.uint64) * SPREAD

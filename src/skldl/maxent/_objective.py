@@ -35,8 +35,9 @@ import numpy as np
 from scipy import special
 
 from skldl.chunks import Chunk, Rows
+from skldl.chunks._arrays import CheckedRows
 from skldl.chunks._rows import Sums
-from skldl.maxent._blocks import SAFE_SCORES, SoftmaxSums, is_single, softmax_sums
+from skldl.maxent._blocks import SAFE_SCORES, Intercept, SoftmaxSums, is_single, softmax_sums, split_intercept
 from skldl.maxent._folds import ALL_TOGETHER, Folds
 from skldl.maxent._moments import Moments
 from skldl.utils.arrays import as_type_of, is_device_array, row_blocks, space, to_numpy_together
@@ -230,42 +231,50 @@ class Passes:
 
     def sums(self, uses: BoolArray, U: FloatArray, b: FloatArray | None, *, gradient: bool = True) -> SoftmaxSums:
         """One pass for several parameters, each over the folds that it uses."""
-        labels = self.missing != COMPLETE
-        arguments = uses, U, b, self.folds, self._is_safe(U), self.missing, gradient, self.n_threads
-        return SoftmaxSums(*self.rows.sum(_softmax_sums, *arguments, labels=labels))
+        chunk = self.rows.chunk if isinstance(self.rows, CheckedRows) else None
+        on_device = chunk is not None and is_device_array(chunk.X)
+        single = chunk is not None and is_single(chunk.X)
+        intercept, left_out = (None, None) if b is None else split_intercept(b, single=single)
+        safe = self._is_safe(U, single)
+        if not on_device:
+            safe = safe or None  # scores can be smaller than their bound: in memory they are looked at
+        arguments = uses, U, intercept, self.folds, safe, self.missing, gradient, self.n_threads
+        sums = SoftmaxSums(*self.rows.sum(_softmax_sums, *arguments, labels=self.missing != COMPLETE))
+        log_partition = sums.log_partition
+        if left_out is not None:
+            log_partition = log_partition + np.sum(left_out * sums.gradient_of_b, axis=-1)
+        if single and gradient:  # the device saw rounded weights: without this the loss would not be smooth in U
+            log_partition = log_partition + np.einsum("rkj,rjk->r", U - U.astype(np.float32), sums.gradient)
+        return sums._replace(log_partition=log_partition)
 
-    def _is_safe(self, U: FloatArray) -> tuple[bool, ...] | None:
-        """Whether no score can be too large for an exponential in single and in double precision; None: look."""
+    def _is_safe(self, U: FloatArray, single: bool) -> bool | None:
+        """Whether no score can be too large for an exponential, by a bound that needs no row; None: not known."""
         if self.largest is None:
             return None
-        bound = float((self.largest @ np.abs(U)).max())
-        return tuple(bound < SAFE_SCORES[size] for size in (4, 8))
+        return float((self.largest @ np.abs(U)).max()) < SAFE_SCORES[4 if single else 8]
 
 
 def _softmax_sums(
     chunk: Chunk,
     uses: BoolArray,
     U: FloatArray,
-    b: FloatArray | None,
+    intercept: Intercept | None,
     folds: Folds,
-    is_safe: tuple[bool, bool] | None,
+    safe: bool | None,
     missing: str,
     gradient: bool,
     n_threads: int,
 ) -> Sums:
     """Sums over the rows of one chunk for each request, over the folds that it uses."""
     n_requests, n_columns, n_labels = U.shape
-    safe = None if is_safe is None else is_safe[not is_single(chunk.X)]
-    if not is_device_array(chunk.X):
-        safe = safe or None  # scores can be smaller than their bound: in memory they are looked at
     parts = []
     for fold, some in enumerate(folds.segments(chunk)):
         asked = np.flatnonzero(uses[:, fold])
         if len(some) and len(asked):
-            of_asked = (U, b) if len(asked) == n_requests else (U[asked], None if b is None else b[asked])
+            own = None if intercept is None else intercept._replace(values=intercept.values[asked])
             degrees = None if missing == COMPLETE else (np.asarray(some.D), missing)
             more: dict[str, Any] = {"safe": safe, "degrees": degrees, "gradient": gradient, "n_threads": n_threads}
-            parts.append((asked, softmax_sums(some.X, some.weight, *of_asked, **more)))
+            parts.append((asked, softmax_sums(some.X, some.weight, U[asked], own, **more)))
     values = to_numpy_together(tuple(value for _, part in parts for value in part))
     if len(parts) == 1 and len(parts[0][0]) == n_requests:
         return values

@@ -14,7 +14,7 @@ from skldl.chunks._arrays import CheckedRows, in_memory
 from skldl.chunks._rows import Sums
 from skldl.exceptions import DataError, Parameter, WordedError
 from skldl.maxent._blocks import in_threads
-from skldl.maxent._folds import ALL_TOGETHER, Folds, Split, splits_of, take
+from skldl.maxent._folds import ALL_TOGETHER, MAX_SHUFFLED, Folds, Split, splits_of, take
 from skldl.maxent._moments import Moments, few_rows, merged, read_moments
 from skldl.maxent._objective import CrossEntropy, Passes, probabilities
 from skldl.maxent._sabfgs import ALPHA
@@ -30,7 +30,7 @@ from skldl.maxent._search import (
     precise_rows,
 )
 from skldl.maxent._whitening import factorise_moments
-from skldl.selection._folds import pairs_of, shuffled_folds
+from skldl.selection._folds import pairs_of
 from skldl.utils.arrays import computing_on, is_device_array, namespace, take_rows
 from skldl.utils.groups import check_groups
 from skldl.utils.missing import COMPLETE, informative
@@ -203,25 +203,29 @@ class SABFGSCV(PartialLDL):
         with self._unchanged_on_failure(), computing_on(X, "SABFGSCV.fit"):
             X, D, weight = self._check_training_set(X, y, sample_weight)
             kept, n_samples = kept_rows(sample_weight, D.shape[0])
-            self._learn(CheckedRows(X, D, weight), self._splits(D.shape[0], groups, kept, n_samples))
+            self._learn(CheckedRows(X, D, weight), self._folds(D.shape[0], groups, kept, n_samples))
         return self
 
     def _fit_rows(self, rows: Rows) -> None:
         if isinstance(rows, CheckedRows):
             n_rows = len(rows.chunk)
-            self._learn(rows, self._splits(n_rows, None, np.arange(n_rows), n_rows))
-        elif isinstance(self.cv, Integral):
-            self._learn(rows, None)
-        else:
+            self._learn(rows, self._folds(n_rows, None, np.arange(n_rows), n_rows))
+            return
+        if not isinstance(self.cv, Integral):
             raise DataError(
                 Parameter("cv", self.cv), ", but rows in chunks need a number of folds. Set one, or pass arrays."
             )
+        n_folds, count = int(self.cv), rows.n_rows
+        if count is None or rows.layout.has_weight:  # rows without weight are in no fold
+            count = int(rows.sum(_count, labels=False)[0])
+        _check_folds(n_folds, count)
+        self._learn(rows, Folds(n_folds) if count > MAX_SHUFFLED else Folds.shuffled(n_folds, count))
 
-    def _learn(self, rows: Rows, splits: list[Split] | None) -> None:
-        """Choose scaling and alpha by the splits (None: ``cv`` shuffled folds), and fit all rows."""
+    def _learn(self, rows: Rows, folds: Folds | list[Split]) -> None:
+        """Choose scaling and alpha by the folds, or by splits that are none, and fit all rows."""
         alphas, settings = self._alphas(), self._settings()
         loose = replace(settings, tol=max(settings.tol, FOLD_TOL))
-        trials = _make_trials(rows, splits, len(splits) if splits is not None else int(self.cv), loose)
+        trials = _make_trials(rows, folds, loose)
         scalings = [self.scaling]
         if self.scaling == "auto":
             scalings = ["standard", "mixed"] if trials.of_all.rare_columns().any() else ["standard"]
@@ -258,18 +262,18 @@ class SABFGSCV(PartialLDL):
             True, True, "lbfgs", int(self.max_iter), float(self.tol), self.missing_, effective_n_jobs(self.n_jobs)
         )
 
-    def _splits(self, n_rows: int, groups: Any, kept: IntArray, n_samples: int) -> list[Split]:
-        """Training and test rows of each fold among the rows kept, which are those with weight."""
+    def _folds(self, n_rows: int, groups: Any, kept: IntArray, n_samples: int) -> Folds | list[Split]:
+        """The folds of the rows kept, which are those with weight; or training and test rows, if these are no folds."""
         cv, codes = self.cv, check_groups(groups, kept, n_samples)
-        if groups is not None:  # splitters see the groups as they were given, not numbered
-            groups = np.asarray(groups)[kept]
         if isinstance(cv, Integral):
             _check_folds(int(cv), n_rows)
-            return list(pairs_of(shuffled_folds(n_rows, int(cv), codes, np.random.RandomState(0))))
-        pairs = cv
-        if hasattr(cv, "split"):  # a splitter sees the rows with weight alone
-            pairs, kept, n_samples = cv.split(np.empty((n_rows, 1)), groups=groups), np.arange(n_rows), n_rows
-        return splits_of(pairs, kept, n_samples)
+            return Folds.shuffled(int(cv), n_rows, codes)
+        if hasattr(cv, "split"):  # a splitter sees the rows with weight alone, and the groups as they were given
+            of_rows = None if groups is None else np.asarray(groups)[kept]
+            splits = splits_of(cv.split(np.empty((n_rows, 1)), groups=of_rows), np.arange(n_rows), n_rows)
+        else:
+            splits = splits_of(cv, kept, n_samples)
+        return Folds.of_splits(splits, n_rows) or splits
 
     def _predict(self, X: Any) -> FloatArray:
         return probabilities(X, self.coef_.T, self.intercept_)
@@ -406,6 +410,7 @@ class FoldTrials(Trials):
 
     def fit(self, alpha: float, scaling: str, settings: Settings) -> Weights:
         problem = self._problem(-1, scaling)
+        problem.passes = replace(self.passes, folds=ALL_TOGETHER)
         return problem.passes.run(fit(problem, alpha, settings))
 
 
@@ -415,7 +420,8 @@ class SplitTrials(Trials):
     For splits that are no folds, and for rows so few that they are fitted in the space of the rows.
     """
 
-    def __init__(self, rows: CheckedRows, splits: list[Split], settings: Settings) -> None:
+    def __init__(self, rows: Rows, splits: list[Split], settings: Settings) -> None:
+        rows = rows if isinstance(rows, CheckedRows) else in_memory(rows)
         super().__init__(rows, settings, _moments_of(rows, ALL_TOGETHER, settings, products="variances")[0])
         self.splits, self.chunk = splits, rows.chunk
 
@@ -461,22 +467,19 @@ class SplitTrials(Trials):
         return fit_rows(self.rows, alpha, settings, factors=self.of_all.factors(scaling))
 
 
-def _make_trials(rows: Rows, splits: list[Split] | None, n_folds: int, settings: Settings) -> Trials:
-    """The trials of splits (None: of so many shuffled folds), in the form that the rows allow."""
-    if splits is None:
-        count = rows.n_rows
-        if count is None or rows.layout.has_weight:
-            count = int(rows.sum(_count, labels=False)[0])
-        _check_folds(n_folds, count)
-        if not few_rows(count - -(-count // n_folds), rows.n_features):
-            return FoldTrials(rows, Folds.shuffled(n_folds, count), settings)
-        rows = in_memory(rows)
-        splits = list(pairs_of(Folds.shuffled(n_folds, count).of(0, count)))
-    assert isinstance(rows, CheckedRows)  # only rows in memory come with splits
-    smallest = min(_count_learners(rows, train, settings.missing) for train, _ in splits)
-    folds = Folds.of_splits(splits, len(rows.chunk))
-    if folds is None or few_rows(smallest, rows.n_features):
-        return SplitTrials(rows, splits, settings)
+def _make_trials(rows: Rows, folds: Folds | list[Split], settings: Settings) -> Trials:
+    """The trials of folds or splits, in the form that the rows allow."""
+    if isinstance(folds, list):
+        return SplitTrials(rows, folds, settings)
+    if folds.fold_of is not None:
+        learners: Any = slice(None)
+        if settings.missing != COMPLETE:
+            learners = informative(np.asarray(in_memory(rows).chunk.D), settings.missing)
+        counts = np.bincount(folds.fold_of[learners])
+        if few_rows(int(counts.sum() - counts.max()), rows.n_features):
+            return SplitTrials(rows, list(pairs_of(folds.fold_of)), settings)
+    if not isinstance(rows, CheckedRows):
+        return FoldTrials(rows, folds, settings)
     order, folds = folds.in_order(len(rows.chunk))  # so that the rows of a fold are a slice in each pass
     return FoldTrials(_rows_of(take(rows.chunk, order)), folds, settings, order)
 
@@ -492,13 +495,6 @@ def _check_folds(n_folds: int, count: int) -> None:
             f" folds need at least {n_folds} rows with weight, but there are n_samples={count}. Set a smaller cv, or "
             "use SABFGS with an alpha of your choice.",
         )
-
-
-def _count_learners(rows: CheckedRows, train: IntArray, missing: str) -> int:
-    """Number of training rows that carry something to learn from."""
-    if missing == COMPLETE:
-        return len(train)
-    return int(informative(np.asarray(rows.chunk.D)[train], missing).sum())
 
 
 def _rows_of(chunk: Chunk) -> CheckedRows:
