@@ -62,7 +62,7 @@ def test_arrays_with_names_of_their_own(cli):
         ("fit gone.mat --out m.skldl", "There is no file gone.mat"),
         ("fit d.csv --out m.skldl", "--labels is missing"),
         ("evaluate other.npz", "holds no array of labels"),
-        ("evaluate d.npz --kind votes", "kind = 'votes' is for tables"),
+        ("evaluate d.npz --kind votes", "--kind votes is for tables"),
         ("fit d.npz --kind counts --splits folds.csv --out m.skldl", "--splits has no effect with --preset best"),
         (
             "fit d.npz --kind counts --model mean --splits gone.csv --out m.skldl",

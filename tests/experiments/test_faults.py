@@ -159,7 +159,7 @@ def test_a_task_that_does_not_end_is_recorded(tmp_path, problem):
     assert tomllib.loads((tmp_path / "study.toml").read_text())["timeout"] == 1
     resumed = run_study(replace(study, timeout=None), out=tmp_path, resume=True)  # a limit of time changes no number
     assert resumed.evaluations == found.evaluations
-    with pytest.raises(StudyError, match="timeout = 0 must be a number of seconds above 0"):
+    with pytest.raises(StudyError, match="timeout=0 must be a number of seconds above 0"):
         replace(study, timeout=0)
 
 

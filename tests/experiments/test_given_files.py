@@ -65,9 +65,9 @@ def test_arrays_of_a_file_are_named_like_columns(ending):
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("labels = 'B'\nkind = 'votes'", "kind = 'votes' is for tables; an array of labels is one of distribution"),
-        ("labels = ['A', 'B']", "labels must name one array of data.npz, not 2"),
-        ("labels = 'B'\nkind = 'counts'\ndrop = 'a'", "drop is about the columns of a table"),
+        ("labels = 'B'\nkind = 'votes'", "kind='votes' is for tables; an array of labels is one of distribution"),
+        ("labels = ['A', 'B']", "labels= must name one array of data.npz, not 2"),
+        ("labels = 'B'\nkind = 'counts'\ndrop = 'a'", "drop= is about the columns of a table"),
         ("features = 'A'\nlabels = 'B'\nkind = 'counts'\ngroups = 'who'", "holds no 'who'; it holds A, B, person"),
         ("features = 'A'\nlabels = 'B'\nkind = 'counts'\nweight = 'short'", "has 5 values for 24 rows"),
     ],
@@ -182,7 +182,7 @@ def test_what_prose_is_cut_into(workplace):
 
 
 def test_encode_takes_no_features():
-    with pytest.raises(StudyError, match="encode = true takes drop"):
+    with pytest.raises(StudyError, match="encode=True takes drop="):
         plan_study(parse_study(study_text(TABLE + "encode = true\nfeatures = 'a'")))
 
 

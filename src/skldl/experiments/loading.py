@@ -15,7 +15,7 @@ from skldl.data._dataset import rows_to_judge_by
 from skldl.data._formats import holds_arrays
 from skldl.distributions import from_counts, from_scores
 from skldl.distributions._tables import is_missing, plain_label
-from skldl.exceptions import DatasetNotFoundError, StudyError, UnknownDatasetError
+from skldl.exceptions import DatasetNotFoundError, Parameter, StudyError, UnknownDatasetError
 from skldl.experiments.study import READING, DatasetSpec
 from skldl.utils.typing import AnyArray, IntArray
 
@@ -65,9 +65,19 @@ def _load(spec: DatasetSpec, data_home: Any) -> DatasetSpec:
         dataset = _load_arrays(place, spec)
     elif spec.encode:
         if spec.labels is None:
-            raise StudyError(f"{spec.name}: encode = true needs labels, the label columns of the table.")
+            raise StudyError(
+                f"{spec.name}: ", Parameter("encode", True), " needs ", Parameter("labels"), ", the label columns."
+            )
         if spec.features is not None:
-            raise StudyError(f"{spec.name}: encode = true takes drop, the columns to leave out, and no features.")
+            raise StudyError(
+                f"{spec.name}: ",
+                Parameter("encode", True),
+                " takes ",
+                Parameter("drop"),
+                ", the columns to leave out, and no ",
+                Parameter("features"),
+                ".",
+            )
         reading = {key: value for key, value in spec.columns.items() if key in READING}
         roles = {key: value for key, value in spec.columns.items() if key not in READING}
         table = data.TableFile(place, **reading).read()
@@ -105,15 +115,19 @@ def _load_arrays(place: str, spec: DatasetSpec) -> Dataset:
     """Load a ``.mat`` or ``.npz`` file: the names of arrays are used like the column names of a table."""
     if spec.kind not in CONVERSIONS:
         raise StudyError(
-            f"{spec.name}: kind = {spec.kind!r} is for tables; an array of labels is one of {', '.join(CONVERSIONS)}."
+            f"{spec.name}: ",
+            Parameter("kind", spec.kind),
+            f" is for tables; an array of labels is one of {', '.join(CONVERSIONS)}.",
         )
     for key in ("item", "annotator", "drop", "text", "categories", *READING):
         if getattr(spec, key):
-            raise StudyError(f"{spec.name}: {key} is about the columns of a table, and {place} holds arrays.")
+            raise StudyError(
+                f"{spec.name}: ", Parameter(key), f" is about the columns of a table, and {place} holds arrays."
+            )
     names = {key: getattr(spec, key) for key in ("labels", "features") if getattr(spec, key) is not None}
     for key, value in names.items():
         if len(value) != 1:
-            raise StudyError(f"{spec.name}: {key} must name one array of {place}, not {len(value)}.")
+            raise StudyError(f"{spec.name}: ", Parameter(key), f" must name one array of {place}, not {len(value)}.")
     dataset = data.load_dataset(
         Path(place), convert=CONVERSIONS[spec.kind], **{key: value[0] for key, value in names.items()}
     )

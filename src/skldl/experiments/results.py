@@ -1,7 +1,7 @@
 """`StudyResults`: the records of a study, in the order of the study."""
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -237,8 +237,7 @@ class StudyResults:
         ndarray of shape (n_datasets, n_candidates)
             The means; NaN where a test is missing or failed.
         """
-        cells = self._table_of_values(measure, datasets)
-        return np.array([[cell.mean() if len(cell) else np.nan for cell in row] for row in cells])
+        return self._each_cell(np.mean, 1, measure, datasets)
 
     def deviations(self, measure: str, datasets: Sequence[str] | None = None) -> FloatArray:
         """Standard deviation (n − 1) over the tests, for each dataset and candidate.
@@ -255,8 +254,7 @@ class StudyResults:
         ndarray of shape (n_datasets, n_candidates)
             The deviations; NaN where there are fewer than two tests.
         """
-        cells = self._table_of_values(measure, datasets)
-        return np.array([[cell.std(ddof=1) if len(cell) > 1 else np.nan for cell in row] for row in cells])
+        return self._each_cell(partial(np.std, ddof=1), 2, measure, datasets)
 
     def losses(self, measure: str) -> FloatArray:
         """Mean losses, for each dataset and candidate; lower is better, see `skldl.metrics.Measure.loss`.
@@ -294,9 +292,13 @@ class StudyResults:
             return np.full_like(losses, np.nan)
         return skill_ratio(losses, losses[:, [self.candidates.index(self.baseline)]])
 
-    def _table_of_values(self, measure: str, datasets: Sequence[str] | None) -> list[list[FloatArray]]:
+    def _each_cell(
+        self, summary: Callable[[FloatArray], Any], min_tests: int, measure: str, datasets: Sequence[str] | None
+    ) -> FloatArray:
+        """Summarise the tests of each dataset and candidate; NaN where there are fewer than ``min_tests``."""
         names = self.datasets if datasets is None else datasets
-        return [[self.values(measure, dataset, candidate) for candidate in self.candidates] for dataset in names]
+        cells = [[self.values(measure, dataset, candidate) for candidate in self.candidates] for dataset in names]
+        return np.array([[summary(cell) if len(cell) >= min_tests else np.nan for cell in row] for row in cells])
 
     def chosen(self, dataset: str, candidate: str) -> list[dict[str, Any]]:
         """The setting of each test of a candidate on a dataset.

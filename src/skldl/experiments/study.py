@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from skldl.data._dataset import Dataset
-from skldl.exceptions import StudyError
+from skldl.exceptions import Parameter, StudyError
 from skldl.experiments.store import json_ready
 from skldl.metrics import MEASURES, PAPER_MEASURES
 from skldl.selection import BASELINE, PROTOCOLS, Candidate, Layout
@@ -131,8 +131,8 @@ class DatasetSpec:
             if value is not None:
                 object.__setattr__(self, key, (value,) if isinstance(value, str) else tuple(value))
         if self.text_ngrams not in TEXT_NGRAMS:
-            ngrams = shown(self.text_ngrams)
-            raise StudyError(f"{self.name}: text_ngrams = {ngrams} is not one of {', '.join(TEXT_NGRAMS)}.")
+            ngrams = Parameter("text_ngrams", self.text_ngrams)
+            raise StudyError(f"{self.name}: ", ngrams, f" is not one of {', '.join(TEXT_NGRAMS)}.")
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class Study:
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
-            raise StudyError(f"protocol = {shown(self.protocol)} is not one of {', '.join(PROTOCOLS)}.")
+            raise StudyError(Parameter("protocol", self.protocol), f" is not one of {', '.join(PROTOCOLS)}.")
         specs = (_spec(dataset) for dataset in self.datasets)
         self._set("datasets", tuple(one for spec in specs for one in spec.at_each_rate()))
         candidates = tuple(self.candidates)
@@ -281,23 +281,28 @@ class Study:
         for name, minimum in (("folds", 2), ("inner_folds", 2), ("repeats", 1), ("random_state", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
-                key = "seed" if name == "random_state" else name
-                raise StudyError(f"{key} = {shown(value)} must be an integer, at least {minimum}.")
+                raise StudyError(Parameter(name, value), f" must be an integer, at least {minimum}.")
         seconds = self.timeout
         if seconds is not None and (
             not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0
         ):
-            raise StudyError(f"timeout = {shown(seconds)} must be a number of seconds above 0.")
+            raise StudyError(Parameter("timeout", seconds), " must be a number of seconds above 0.")
         if self.protocol == "geng2016" and self.folds < 3:
             raise StudyError("geng2016 needs at least 3 folds: one to test, one to validate, the others to train.")
         if self.order not in ORDERS:
-            raise StudyError(f"order = {shown(self.order)} is not one of {', '.join(ORDERS)}.")
+            raise StudyError(Parameter("order", self.order), f" is not one of {', '.join(ORDERS)}.")
         if self.order == "file" and self.repeats > 1:
-            raise StudyError("Folds in file order are the same in every repeat. Use order = 'shuffled', or one repeat.")
+            raise StudyError(
+                "Folds in file order are the same in every repeat. Use ",
+                Parameter("order", "shuffled"),
+                ", or one repeat.",
+            )
         if PROTOCOLS[self.protocol].shares_choice and (refined := [c.name for c in self.candidates if c.refine]):
             raise StudyError(
                 f"{refined[0]} refines its grid around the best value, which {self.protocol} cannot: there one setting "
-                "is chosen over all rotations. Write the values out, or use protocol = 'nested'."
+                "is chosen over all rotations. Write the values out, or use ",
+                Parameter("protocol", "nested"),
+                ".",
             )
         find(self.control, {candidate.name: candidate for candidate in self.candidates}, "candidate")
         if self.n_fits > MAX_FITS:

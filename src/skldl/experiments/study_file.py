@@ -3,13 +3,14 @@
 import json
 import math
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from skldl.exceptions import StudyError, UnknownNameError
+from skldl.exceptions import Parameter, StudyError, UnknownNameError
 from skldl.experiments.study import DatasetSpec, Study
 from skldl.names import find_candidate
 from skldl.selection import Candidate
@@ -90,17 +91,26 @@ def parse_study(text: str, *, where: str = "the study", trust: Iterable[str] = (
     content["candidates"] = [replace(_candidate(entry, where), trust=tuple(trust)) for entry in content["candidates"]]
     if "seed" in content:
         content["random_state"] = content.pop("seed")
-    try:
-        for candidate in content["candidates"]:
-            for name in candidate.grids:
-                find(
-                    name,
-                    {dataset.name: dataset for dataset in content["datasets"]},
-                    f"dataset of {candidate.name}'s grids",
-                )
+    datasets = {dataset.name: dataset for dataset in content["datasets"]}
+    for candidate in content["candidates"]:
+        for name in candidate.grids:
+            find(name, datasets, f"dataset of {candidate.name}'s grids")
+    with _errors_of(where):
         return Study(**content)
+
+
+@contextmanager
+def _errors_of(where: str) -> Iterator[None]:
+    """Word errors about parameters as entries of a study file, with the name of the file in front."""
+    try:
+        yield
     except StudyError as error:
-        raise StudyError(f"{where}: {error}") from None
+        raise StudyError(f"{where}: {error.worded(_entry)}") from None
+
+
+def _entry(parameter: Parameter) -> str:
+    name = "seed" if parameter.name == "random_state" else parameter.name
+    return f"{name} = {shown(parameter.value)}" if parameter.has_value else name
 
 
 _KEYS = ({entry.name for entry in fields(Study)} | {"seed"}) - {"random_state"}
@@ -162,7 +172,8 @@ def _dataset(entry: Any, where: str) -> DatasetSpec:
     _reject_unknown(entry, {known.name for known in fields(DatasetSpec)} - {"data"}, f"{where}, datasets")
     if "name" not in entry:
         raise StudyError(f"{where}: a dataset has no name.")
-    return DatasetSpec(**entry)
+    with _errors_of(where):
+        return DatasetSpec(**entry)
 
 
 def _candidate(entry: Any, where: str) -> Candidate:
