@@ -1,4 +1,4 @@
-"""What is checked before a release. All of it: ``make release-check``; one part: ``make release-check SESSION=lowest``.
+"""The checks before a release. All of them: ``make release-check``; one part: ``make release-check SESSION=lowest``.
 
 tests-3.11 to tests-3.14   the tests on each Python; one that is not installed is skipped with a note (and fails in CI)
 lowest                     the tests with the lowest version that pyproject.toml declares for each dependency
@@ -77,7 +77,7 @@ def wheel(session: nox.Session) -> None:
 @nox.session(python=PYTHONS[0], requires=["wheel"])
 @nox.parametrize("extra", ["none", *extras(load_pyproject())])
 def smoke(session: nox.Session, extra: str) -> None:
-    """Install the wheel with one extra into an empty environment and use what the extra promises."""
+    """Install the wheel with one extra into an empty environment and use the features of the extra."""
     (built,) = DISTRIBUTIONS.glob("scikit_ldl-*.whl")
     name = "" if extra == "none" else f"[{extra}]"
     session.install(f"scikit-ldl{name} @ {built.resolve().as_uri()}")

@@ -1,4 +1,4 @@
-"""What the benchmarks share: data, folds, repeated timing, tables."""
+"""Functions that the benchmarks share: data, folds, repeated timing, tables."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def first_fold(X: Any, D: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]
 
 
 def dense(X: Any) -> np.ndarray:
-    """What a peer without sparse matrices needs."""
+    """A dense array, for peers that take no sparse matrix."""
     return X.toarray() if sparse.issparse(X) else X
 
 
@@ -70,13 +70,13 @@ def timed(action: Callable[[], Any], *, repeats: int = 5, patience: float = 20.0
 
 
 def divergence(D: np.ndarray, P: np.ndarray) -> float:
-    """Mean Kullback-Leibler of a prediction that may be in single precision."""
+    """Mean Kullback-Leibler divergence of a prediction that may be in single precision."""
     P = np.asarray(P, dtype=np.float64)
     return kullback_leibler(D, P / P.sum(axis=1, keepdims=True))
 
 
 def machine() -> dict[str, str]:
-    """What a figure depends on."""
+    """Processor, system and versions of packages, on which a figure depends."""
     names = ("numpy", "scipy", "scikit-learn", "python-ldl", "torch", "keras")
     versions = {"scikit-ldl": skldl.__version__}  # that of the source: an editable install can declare an older one
     for name in names:

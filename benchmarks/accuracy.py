@@ -1,4 +1,4 @@
-"""Held-out Kullback-Leibler divergence of `AutoLDL`, of its kinds of members and of what scikit-learn offers.
+"""Held-out Kullback-Leibler divergence of `AutoLDL`, of its kinds of members and of scikit-learn's regressors.
 
     SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py                         # AutoLDL on all sets
     SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py SJAFFE:10 --models auto,forest --order file

@@ -183,7 +183,7 @@ def their_figures(name: str, folds: list[Fold], limit: int) -> dict[str, Any]:
         figures["python-ldl s"] = seconds
     except TimeoutError:
         figures |= {"python-ldl s": float(limit), "remark": f"python-ldl stopped after {limit} CPU seconds"}
-    except Exception as error:  # what a peer cannot do is a result, too
+    except Exception as error:  # a failure of a peer is a result, too
         figures["remark"] = f"python-ldl: {type(error).__name__}"
     return figures
 

@@ -90,7 +90,7 @@ def measure(name, package, seconds, n_folds=1):
 
 
 def measure_fold(X, D, X_test, D_test, package, seconds):
-    """Divergence on the test fold, None if the fit was stopped, and CPU seconds of the fit."""
+    """Divergence on the test fold (None if the fit was stopped), and CPU seconds of the fit."""
     one_label = REGRESSORS[package](seconds / D.shape[1])
     signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, PATIENCE * seconds)

@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 OUT = HERE / "results" / "before_after.json"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 MAX_RATIO, MAX_DIFFERENCE = 1.25, 1e-3
-LEAST_SECONDS = 0.02
+MIN_SECONDS = 0.02
 """A turn repeats an action that takes less until it takes about so long: the clock counts in microseconds."""
 PATIENCE = 60.0
 """An action whose turns have taken more CPU seconds than this is not repeated, beyond two turns."""
@@ -44,7 +44,7 @@ SETS = ("SJAFFE", "Yeast_alpha", "SBU_3DFE", "Natural_Scene", "Movie")
 SECTIONS = ("import", "fits", "records", "tables", "measures", "service")
 
 
-# -- what a version does, in its own process
+# -- in the process of one version
 
 
 def actions(section: str) -> Iterator[tuple[str, Callable[[], Callable[[], Any]]]]:
@@ -141,7 +141,7 @@ def _records(kind: str, n_records: int) -> Callable[[], Any]:
 
 
 def _record_encoder(encoder: Any) -> Callable[[Any], Any]:
-    """What a version offers to encode records of JSON: a method of the encoder; 0.2.0 had a class of the service."""
+    """The function of a version that encodes JSON records: a method of the encoder; in 0.2.0 a class of the service."""
     if hasattr(encoder, "encode_records"):
         return encoder.encode_records
     from skldl.serve._records import RecordEncoder
@@ -178,7 +178,7 @@ def _evaluate(n_rows: int) -> Callable[[], Any]:
 
 
 def answer_requests() -> None:
-    """In the process of one version: time what is asked for on standard input, one JSON value for each line."""
+    """Time the actions named on standard input, one JSON value for each line; runs in the process of one version."""
     warnings.simplefilter("ignore")
     ready: dict[str, Callable[[], Any]] = {}
     for line in sys.stdin:
@@ -194,7 +194,7 @@ def answer_requests() -> None:
         print(json.dumps((time.process_time() - start) / n_times), flush=True)
 
 
-# -- the process that compares
+# -- in the process that compares
 
 
 class Version:
@@ -233,7 +233,7 @@ class Version:
 
 
 def alternate(measure: Callable[[Version], float], versions: tuple[Version, Version], repeats: int) -> list[float]:
-    """Least seconds of both, which take turns; each is the first in every other turn."""
+    """Minimum time of both versions, which take turns; each is the first in every other turn."""
     least, spent = [float("inf")] * 2, 0.0
     for turn in range(repeats):
         for place in (0, 1) if turn % 2 == 0 else (1, 0):
@@ -258,7 +258,7 @@ def measure_section(
     for name, _ in actions(section):
         if fnmatch.fnmatchcase(name, only):
             first = max(version.seconds(section, name, 1) for version in versions)
-            n_times = max(1, int(LEAST_SECONDS / max(first, 1e-7)))
+            n_times = max(1, int(MIN_SECONDS / max(first, 1e-7)))
             yield row(section, name, *alternate(lambda v: v.seconds(section, name, n_times), versions, repeats))
 
 
@@ -324,7 +324,7 @@ def row(section: str, name: str, before: float, after: float) -> dict[str, Any]:
 
 
 def keep(results: list[dict[str, Any]], target: Path) -> None:
-    """Write the results; rows of the file that were not measured now stay."""
+    """Write the results; rows of the file that were not measured in this run stay."""
     from _common import machine
 
     old = json.loads(target.read_text())["rows"] if target.exists() else []

@@ -1,4 +1,4 @@
-"""Estimators and measures on torch tensors: times on a device beside what the arithmetic alone takes there.
+"""Estimators and measures on torch tensors: times on a device beside those of the bare arithmetic.
 
 Needs torch, NumPy, SciPy, scikit-learn and this package, nothing else::
 
@@ -61,7 +61,7 @@ class Bench:
         """Times of repeated runs, each waited for; the first, which may compile and allocate, separately."""
         times, value = [], None
         for _ in range((repeats or self.repeats) + warm):
-            value = None  # what the run before returned must not take memory from this one
+            value = None  # frees the result of the previous run before this one
             self.wait()
             begin = time.perf_counter()
             value = action()
@@ -102,7 +102,7 @@ class Bench:
 
 
 def measures(bench: Bench) -> None:
-    """The six measures of the paper on 10,000,000 × 10, and what reading the tables takes."""
+    """The six measures of the paper on 10,000,000 × 10, beside the time to read the tables."""
     n_rows, n_labels = bench.size(10_000_000), 10
     for dtype in (torch.float32, torch.float64):
         p, q = bench.distributions(n_rows, n_labels, dtype), bench.distributions(n_rows, n_labels, dtype)
@@ -165,7 +165,7 @@ def kernel_all(bench: Bench) -> None:
 
 
 def gaussian_kernel(X: torch.Tensor, penalty: float) -> torch.Tensor:
-    """Kernel matrix plus the penalty on its diagonal, made in blocks: 80 GB are there only once."""
+    """Kernel matrix plus the penalty on its diagonal, made in blocks, so that its 80 GB are allocated only once."""
     n_rows = len(X)
     K = torch.empty(n_rows, n_rows, device=X.device, dtype=X.dtype)
     for start in range(0, n_rows, 2000):
@@ -192,7 +192,7 @@ def kernel_one(bench: Bench) -> None:
         seconds = min(factorise() for _ in range(1 if bench.device.type == "cuda" else 2))
         timing = {"least_s": seconds, "median_s": seconds, "first_s": seconds}
         bench.record("kernel_one", f"torch.linalg.cholesky_ex in place ({n_rows:,} rows, float64)", timing)
-    except Exception as error:  # the comparison must not take the goal with it
+    except Exception as error:  # an error of the comparison must not lose the measurement
         print(f"kernel_one: cholesky_ex in place failed: {type(error).__name__}: {error}", flush=True)
     bench.free()
     from skldl.kernel._solvers import factorise_in_place, invert_in_place
@@ -350,7 +350,7 @@ def main() -> None:
     for name in options.only:
         try:
             SECTIONS[name](bench)
-        except Exception:  # one section must not take the others with it
+        except Exception:  # an error in one section must not stop the others
             failed = True
             print(f"{name} FAILED\n{traceback.format_exc()}", flush=True)
             bench.records.append({"section": name, "what": "failed", "error": traceback.format_exc()})

@@ -197,7 +197,7 @@ def lines(old: dict[str, Any], new: dict[str, Any], *, slower: float = SLOWER) -
 
 
 def _other_references(section: str, before: dict[str, str], now: dict[str, str]) -> list[str]:
-    """A note where a reference changed, too: then the factor is not ours alone."""
+    """A note where the time of a reference changed, too, which is part of the factor."""
     names = sorted((before.keys() | now.keys()) - {"cpu", "cores used", "scikit-ldl"})
     different = [f"{name} {before.get(name)} to {now.get(name)}" for name in names if before.get(name) != now.get(name)]
     return [f"    note: other versions in {section}: {', '.join(different)}"] if different else []

@@ -1,4 +1,4 @@
-"""Missing degrees: how well the learners that take them predict when part of the labels is hidden.
+"""Missing degrees: errors of the learners that accept them when part of the degrees is hidden.
 
     SKLDL_DATA=<folder of the data> python benchmarks/missing.py [--datasets Yeast_cold SJAFFE] [--rate 0.5] [--degrees]
                                                                  [--shuffled]

@@ -1,10 +1,10 @@
-"""Run every benchmark and write the tables and the history: what `make bench` calls.
+"""Run every benchmark and write the tables and the history (`make bench`).
 
     python benchmarks/run.py                                   # all parts, one after the other (hours)
     python benchmarks/run.py accuracy SJAFFE:10 --models auto  # one part, with its options
     python benchmarks/run.py tables                            # only the tables, from the results that are there
 
-The peers (python-ldl 0.1.2, torch 2.13.0) live in an environment of their own, ``.venv-peers``, made here. The part
+The peers (python-ldl 0.1.2, torch 2.13.0) have an environment of their own, ``.venv-peers``, made here. The part
 ``accuracy`` has no peers there: it runs in the environment of this script, and docs/make_accuracy.py makes its page.
 """
 

@@ -35,7 +35,7 @@ N_WORDS, N_COLUMNS = 30, 1 << 20
 DENSE = ("memory", "two threads", "parquet", "dask", "copies")
 TEXT = ("text chunks", "text memory", "text copies SGD", "text copies saga")
 SIZES = dict.fromkeys(DENSE, (100_000, 1_000_000, 10_000_000)) | dict.fromkeys(TEXT, (20_000, 100_000))
-MOST_ROWS = {"copies": 1_000_000}
+MAX_ROWS = {"copies": 1_000_000}
 """Beyond this the copies take more memory than most machines have."""
 
 
@@ -97,9 +97,11 @@ def measure(kind: str, count: int) -> dict:
     passes = None
     extra = {}
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some peers end at max_iter; its results are in the table all the same
+        warnings.simplefilter("ignore")  # some peers end at max_iter; their results are in the table nevertheless
         if kind in ("parquet", "dask"):
-            subprocess.run([sys.executable, __file__, "--write", name, str(count)], check=True)  # its memory is its own
+            subprocess.run(
+                [sys.executable, __file__, "--write", name, str(count)], check=True
+            )  # whose memory does not count
             source = ParquetRows(name, labels="r_*")
         else:
             X, D = text_rows(count) if kind.startswith("text") else dense_rows(0, count)
@@ -209,7 +211,7 @@ def main() -> None:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         for kind in arguments.kinds:
             for count in SIZES[kind]:
-                if count > min(arguments.max_rows, MOST_ROWS.get(kind, count)):
+                if count > min(arguments.max_rows, MAX_ROWS.get(kind, count)):
                     continue
                 command = [sys.executable, __file__, "--one", kind, str(count)]
                 done = subprocess.run(command, env=os.environ | threads, stdout=subprocess.PIPE, text=True, check=False)

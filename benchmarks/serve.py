@@ -140,7 +140,7 @@ def start(command, port):
 
 
 def cpu_seconds(process):
-    """Time that the service itself has used, which others on the machine do not change much."""
+    """CPU time of the service, which other processes on the machine hardly change."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

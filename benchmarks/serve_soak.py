@@ -160,7 +160,7 @@ def soak(path, table, options):
 
 
 def sentence(record):
-    """What ``docs/deployment.md`` says about memory."""
+    """The sentence on memory in ``docs/deployment.md``."""
     minutes, memory = np.array([(line["minute"], line["resident_mib"]) for line in record]).T
     late = minutes >= minutes[-1] / 2
     slope = 60 * np.polyfit(minutes[late], memory[late], 1)[0] if late.sum() > 1 else float("nan")

@@ -22,7 +22,7 @@ def minimise_by_scipy(
     start: Any, parameters: Any, answer: Any, problem: Any, settings: Any, keep: Any,
     *, known: Any = None, curvature: float = 1.0,
 ) -> Generator[Any, Any, tuple[solvers.Minimum, dict[int, Any]]]:  # fmt: skip
-    """The same interface as `skldl.maxent._search._minimise`; it makes its passes itself and yields nothing."""
+    """SciPy's L-BFGS-B with the interface of `skldl.maxent._search._minimise`; it yields nothing."""
     curvatures: deque[float] = deque(maxlen=solvers.MEMORY)
     run = solvers.Minimum(x=start, loss=np.inf, metric=None, curvature=curvature, n_evaluations=0)
     last: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def minimise_by_scipy(
 
 
 def fit(X: Any, D: Any, alpha: float, solve: Any) -> tuple[float, Any]:
-    """CPU seconds and the model, with one or the other solver."""
+    """CPU seconds and the fitted model, with one of the two solvers."""
     _search._minimise, kept = solve, _search._minimise
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The algorithms side by side with their peers: one process, one core, the same fold, medians of repeated runs.
+"""Time of the algorithms beside their peers: one process, one core, the same fold, medians of repeated runs.
 
 Runs in an environment that holds python-ldl, torch and scikit-ldl; `benchmarks/run.py` makes it. Each section writes
 ``results/<section>.json`` and its table.
@@ -25,7 +25,7 @@ def cross_entropy(X: Any, D: np.ndarray, W: np.ndarray) -> float:
 
 
 def sabfgs(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """SABFGS against three peers; the objective that each reaches is given with its time."""
+    """SABFGS against three peers: the objective that each reaches, with its time."""
     for name in names:
         X, D, _, _ = first_fold(*load(name))
         ours, model = timed(lambda: SABFGS().fit(X, D))
@@ -51,7 +51,7 @@ def sabfgs(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 
 
 def steps_below(losses: Any, objective: float) -> int | None:
-    """The first step, of at least one, after which the loss is not above an objective; None if none is."""
+    """The first step from 1 on after which the loss is not above an objective; None if there is none."""
     reached = np.flatnonzero(np.asarray(losses)[1:] <= objective)
     return int(reached[0]) + 1 if len(reached) else None
 
@@ -64,7 +64,7 @@ def stopped_fit(X: Any, D: np.ndarray, steps: int) -> SABFGS:
 
 
 def bare_products(X: Any, D: np.ndarray, n_evaluations: int) -> float:
-    """One factorisation of the Gram matrix and the two matrix products of each evaluation, and nothing else."""
+    """Time of one factorisation of the Gram matrix and the two matrix products of each evaluation."""
     W = np.zeros((X.shape[1], D.shape[1]))
 
     def run() -> None:
@@ -142,7 +142,7 @@ def saiis(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 
 
 def aaknn(names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """AAKNN's prediction against KNeighborsRegressor and python-ldl; every k for the price of one."""
+    """AAKNN's prediction against KNeighborsRegressor and python-ldl, for one k and for all k at once."""
     from pyldl.algorithms import AA_KNN
     from sklearn.neighbors import KNeighborsRegressor
 

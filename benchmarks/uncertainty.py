@@ -46,7 +46,7 @@ def simulation(n_draws: int = 200) -> None:
 
 
 def truth(n_draws: int = 100) -> None:
-    """Coverage at 90 % on rows made of votes: of the shares of as many votes, and of the distribution behind them."""
+    """Coverage at 90 % on rows of votes: of the fractions of as many votes, and of the distribution behind them."""
     print("| votes | covers | shares covered | truth covered | mean radius |\n|---|---|---|---|---|")
     for n_votes in (5, 20):
         for covers in ("given", "true"):
@@ -65,7 +65,7 @@ def truth(n_draws: int = 100) -> None:
 
 
 def known_sets() -> list:
-    """The sets of the paper that are there."""
+    """The sets of the paper that are available."""
     found = []
     for name in SETS:
         try:
@@ -95,7 +95,7 @@ def sets(n_splits: int = 20) -> None:
 
 
 def floors() -> None:
-    """Noise floors of the bundled sets, and what a simple model explains."""
+    """Noise floors of the bundled sets, and the fraction that a simple model explains."""
     print("| set | votes | mean | SA-BFGS | floor ± s.e. | explained |\n|---|---|---|---|---|---|")
     for data in (load_lexicon(), load_tweets()):
         rows = np.random.default_rng(0).permutation(data.n_samples)[:2000]
@@ -169,7 +169,7 @@ def calibration(n_splits: int = 5) -> None:
             ("SA-BFGS, alpha 1e-6", SABFGS(alpha=1e-6, fit_intercept=True)),
         ):
             if data.n_features > 250 and "SA-BFGS" in name:
-                continue  # minutes for each of its fits
+                continue  # each of its fits takes minutes
             before, after, chosen, error = [], [], [], []
             for seed in range(n_splits):
                 order = np.random.default_rng(seed).permutation(data.n_samples)[:800]

@@ -1,4 +1,4 @@
-"""Parts of ``reproduction.md``: columns of the paper beside fixed settings, and how sharply its numbers tell."""
+"""Parts of ``reproduction.md``: columns of the paper beside fixed settings, and how well its numbers discriminate."""
 
 from findings import KL, Match, cells_of, cells_of_repeats, study_file
 
@@ -147,7 +147,7 @@ def _random_lines(random: StudyResults | None) -> list[str]:
 def _all_candidates(
     paper: StudyResults, fixed: StudyResults, start: StudyResults | None
 ) -> dict[str, tuple[StudyResults, str]]:
-    """All candidates by names that tell them apart; the baseline once."""
+    """All candidates under distinct names; the baseline once."""
     found = {f"{name}, tuned": (paper, name) for name in paper.candidates if name != paper.baseline}
     for results in (fixed, start):
         for entry in results.study["candidates"] if results is not None else ():

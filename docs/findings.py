@@ -92,7 +92,7 @@ def _folds_point(paper: StudyResults, fixed: StudyResults, random: StudyResults 
 
 
 def _random_folds(random: StudyResults | None) -> str:
-    """In how many telling deviations random folds agree with the two columns, from the least to the most of repeats."""
+    """In how many conclusive deviations random folds agree with the two columns: extremes over the repeats."""
     if random is None:
         return ""
     ranges = []
@@ -121,7 +121,7 @@ def _deviations(matches: list[Match]) -> str:
 
 
 def _telling(matches: list[Match]) -> tuple[int, int]:
-    """How many deviations agree, and how many tell."""
+    """Number of deviations that agree, and of those that are conclusive."""
     telling = [match for match in matches if match.deviation_is_conclusive]
     return sum(match.deviation_agrees for match in telling), len(telling)
 
@@ -282,7 +282,7 @@ def _ran_elsewhere(record: Record, versions: dict[str, str]) -> bool:
 
 
 def study_file(results: StudyResults, folder: str = "") -> str:
-    """Say which study file made the records, and whether the package still brings it along."""
+    """Name the study file that made the records, and say whether the package still contains it."""
     name = results.study["name"]
     folder = folder or name
     text = (

@@ -43,12 +43,12 @@ class LinksToReference(SphinxPostTransform):
 
 
 def _is_meant(text: str, name: str) -> bool:
-    """Tell names of code from words that happen to be one, such as `search` or `data`."""
+    """Whether a word is meant as a name of code; words such as `search` or `data` may not be."""
     return text.endswith(")") or "." in text or "_" in name or name != name.lower() or name in MEASURES
 
 
 def names_of_the_reference() -> dict[str, str]:
-    """Give the full name for every name, short or with its module; a short name that means two things is left out."""
+    """The full name for every name, short or with its module; ambiguous short names are left out."""
     full: dict[str, str] = {}
     short: dict[str, set[str]] = {}
     for entry in reference.entries():

@@ -57,7 +57,7 @@ stopped. `AutoLDL` has no limit and took {shortest:.0f} to {longest:.0f} CPU sec
 
 
 def page() -> str:
-    """Give the text of the page."""
+    """The text of the page."""
     entries = json.loads(RESULTS.read_text(encoding="utf-8"))
     parts = [INTRODUCTION]
     for order, heading in ORDERS.items():

@@ -24,7 +24,7 @@ HINT = "written by make docs"
 
 
 def stub() -> str:
-    """Give the stub of the package: its names as a type checker has to see them."""
+    """The stub of the package, from which a type checker learns its names."""
     modules = sorted([*skldl._SUBMODULES, *skldl._EXTRA_OF])
     lines = [f"from skldl import {name} as {name}" for name in modules]
     lines += sorted(f"from {home} import {name} as {name}" for name, home in skldl._HOME_OF.items())
@@ -36,14 +36,14 @@ def stub() -> str:
 
 
 def readme(text: str) -> str:
-    """Give the README with the table between its two marks as it should be."""
+    """The README with the current table between its two marks."""
     rows = [f"| `{a.class_name}` | {a.title} | {_summary(a)} |" for a in _first_lines()]
     table = "\n".join(["| class | on the command line | |", "|---|---|---|", *rows])
     return between_marks(text, "algorithms", table)
 
 
 def page() -> str:
-    """Give ``docs/algorithms.md``."""
+    """The text of ``docs/algorithms.md``."""
     sections = []
     for family in dict.fromkeys(_family(algorithm) for algorithm in ALGORITHMS):
         members = [algorithm for algorithm in ALGORITHMS if _family(algorithm) == family]
@@ -100,7 +100,7 @@ def contracts(text: str) -> str:
 
 
 def outputs() -> dict[Path, str]:
-    """Give the text that each file should hold."""
+    """The current text of each file, by its path."""
     files = {ROOT / "src/skldl/__init__.pyi": stub(), ROOT / "docs/algorithms.md": page()}
     for name, render in (("README.md", readme), ("pyproject.toml", contracts)):
         files[ROOT / name] = render((ROOT / name).read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def outputs() -> dict[Path, str]:
 
 
 def _first_lines() -> list[Algorithm]:
-    """Every class once."""
+    """The first entry of each class."""
     return list({algorithm.class_name: algorithm for algorithm in reversed(ALGORITHMS)}.values())[::-1]
 
 

@@ -1,6 +1,6 @@
 """Write ``docs/leaderboard.md`` from the records of studies and benchmarks, and the times in ``docs/choose.md``.
 
-Every cell is a skill: the share of the mean distribution's Kullback-Leibler divergence that the algorithm removes.
+Every cell is a skill: the fraction of the mean distribution's Kullback-Leibler divergence that the algorithm removes.
 """
 
 import csv
@@ -58,7 +58,7 @@ do not count in the average ([folds in file order](accuracy.md#folds-in-file-ord
 
 
 def page() -> str:
-    """Give the text of the page."""
+    """The text of the page."""
     parts = [INTRODUCTION]
     parts += [SECTIONS["paper"], table(paper_cells()), "", SECTIONS["after"]]
     for folds, cells in after_cells():
@@ -69,7 +69,7 @@ def page() -> str:
 
 
 def paper_cells() -> Cells:
-    """Give the skills of the paper's six algorithms, from the table that the study made of its records."""
+    """The skills of the paper's six algorithms, from the table that the study made of its records."""
     cells: Cells = {}
     with PAPER.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -82,7 +82,7 @@ def paper_cells() -> Cells:
 
 
 def after_cells() -> list[tuple[int, Cells]]:
-    """Give the skills of the algorithms that came after the paper, one table for what was tested on the same chunks."""
+    """The skills of the algorithms published after the paper, one table for each set of test folds."""
     rows = [row for row in json.loads(AFTER.read_text(encoding="utf-8"))["rows"] if row["ours KL"] is not None]
     skills: dict[tuple[int, str], dict[str, float]] = {}
     for row in rows:
@@ -97,7 +97,7 @@ def after_cells() -> list[tuple[int, Cells]]:
 
 
 def accuracy_cells() -> Cells:
-    """Give the skills of AutoLDL, of single models and of scikit-learn's regressors on shuffled folds."""
+    """The skills of AutoLDL, of single models and of scikit-learn's regressors on shuffled folds."""
     entries = [e for e in json.loads(ACCURACY.read_text(encoding="utf-8")) if e["order"] == "shuffled"]
     means = {entry["dataset"]: entry["kullback_leibler"] for entry in entries if entry["model"] == "mean"}
     cells: Cells = {}
@@ -110,7 +110,7 @@ def accuracy_cells() -> Cells:
 
 
 def table(cells: Cells, left_out: Sequence[str] = NOT_IN_THE_AVERAGE) -> str:
-    """Give a table in Markdown, the best row first by the average over columns that are not left out."""
+    """A table in Markdown, sorted by the average over the columns that are not left out, the best row first."""
     columns = list(dict.fromkeys(column for row in cells.values() for column in row))
     shared = [column for column in columns if all(column in row for row in cells.values())]
     shared = [column for column in shared if column not in left_out] or shared
@@ -136,7 +136,7 @@ def _number(skill: float) -> str:
 
 
 def choice(text: str) -> str:
-    """Give ``docs/choose.md`` with the table of times between its marks as it should be."""
+    """The text of ``docs/choose.md`` with the current table of times between its marks."""
     rows = json.loads(SCALING.read_text(encoding="utf-8"))["rows"]
     sizes = [key for key in rows[0] if key.isdigit()]
     lines = [f"| | {' | '.join(f'{int(size):,} rows' for size in sizes)} |", "|---|" + "---:|" * len(sizes)]
@@ -148,7 +148,7 @@ def choice(text: str) -> str:
 
 
 def outputs() -> dict[Path, str]:
-    """Give the text that each file should hold."""
+    """The current text of each file, by its path."""
     return {PAGE: page(), CHOICE: choice(CHOICE.read_text(encoding="utf-8"))}
 
 

@@ -1,4 +1,4 @@
-"""Make the pictures that the README and the pages of docs/ show, from data that the package brings along.
+"""Draw the pictures of the README and of the pages in docs/, from data that the package contains.
 
 Run it from anywhere: ``python docs/make_pictures.py``. It takes about a minute and writes to ``docs/pictures``.
 """
@@ -57,7 +57,7 @@ def label_distributions(lexicon):
 
 
 def manifold():
-    """The artificial test manifold of the paper, in truth and as the six algorithms see it."""
+    """Draw the artificial test manifold of the paper: true distributions and predictions of the six algorithms."""
     X, D = make_artificial(random_state=0)
     X_test, D_test = artificial_manifold()
     contenders = models() | {"Mean": MeanDistribution()}
@@ -66,7 +66,7 @@ def manifold():
 
 
 def skill(lexicon):
-    """Skill of the six algorithms on words that they have not seen, with the noise ceiling of their votes."""
+    """Draw the skill of the six algorithms on held-out words, with the noise ceiling of their votes."""
     train, test = next(KFold(5, shuffle=True, random_state=0).split(lexicon.X))
     predicted = {
         name: fitted(model, lexicon.X[train], lexicon.D[train]).predict(lexicon.X[test])
@@ -84,7 +84,7 @@ def skill(lexicon):
 
 
 def convergence():
-    """SA-IIS and SA-BFGS on their way down to the same optimum."""
+    """Draw the loss of SA-IIS and SA-BFGS over the iterations, down to the same optimum."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the picture shows how far it gets
         fits = {"SA-IIS": SAIIS(max_iter=300, tol=0), "SA-BFGS": SABFGS()}
@@ -94,14 +94,14 @@ def convergence():
 
 
 def fitted(model, X, D):
-    """Fit a model; those that stop early are shown as they are."""
+    """Fit a model; one that stops at its limit of iterations is drawn as well."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # see above
         return model.fit(X, D)
 
 
 def flow():
-    """What label distribution learning does differently; narrower than the display's own figure, for phones."""
+    """Draw how label distribution learning differs from classification; narrow enough for phones."""
     with style():
         figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
     FlowDisplay().plot(ax)
@@ -109,7 +109,7 @@ def flow():
 
 
 def save(figure, name):
-    """Write a small PNG and say so."""
+    """Write a small PNG file and print its path."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.png"
     figure.savefig(path, dpi=110, metadata={"Software": None}, pil_kwargs={"optimize": True})

@@ -1,7 +1,7 @@
 """Write ``reproduction.md`` from the records in ``studies/``: run ``python docs/make_reproduction.py``.
 
-Every number on the page comes from the records, from the published tables or from the metadata of both, or is what a
-test checks that is named beside it.
+Every number on the page comes from the records, from the published tables or from the metadata of both, or from a test
+that is named beside it.
 """
 
 import json
@@ -60,7 +60,7 @@ def _load(folder: Path, changed: int) -> StudyResults | None:
 
 
 def render() -> str:
-    """Give the whole page."""
+    """The text of the page."""
     paper, fixed, nested = load("tkde2016"), load("tkde2016-fixed"), load("tkde2016-nested")
     start, random = load("tkde2016-start"), load("tkde2016-random")
     if paper is None or fixed is None:
@@ -216,7 +216,7 @@ def claims(paper: StudyResults, nested: StudyResults | None) -> str:
 
 
 def _without_the_same_end(text: str, before: str) -> str:
-    """Leave out what the paper's own numbers give where it has just been said."""
+    """The verdicts on the paper's own numbers, without those that have just been stated."""
     for beginning in ("In the paper's own numbers", "Printed in the paper"):
         here, _, end = text.partition(f" {beginning}")
         if end and before.endswith(f" {beginning}{end}"):
@@ -247,7 +247,7 @@ def figures(paper: StudyResults) -> str:
 
 
 def what_is_shown(found: dict[str, Any]) -> str:
-    """Whose rows the figure of typical examples shows."""
+    """A sentence that names the datasets in the figure of typical examples."""
     shown = ", ".join(f"{name} ({n_labels} labels)" for name, n_labels in found["examples"].items())
     return (
         f" Of each of these datasets it is the first row whose predictions the records keep: {shown}. These four real "
@@ -256,7 +256,7 @@ def what_is_shown(found: dict[str, Any]) -> str:
 
 
 def what_the_tree_says(found: dict[str, Any]) -> str:
-    """Whether the six measures of the paper fall apart on the kept predictions, from what the figure was drawn of."""
+    """A sentence on the groups into which the six measures of the paper fall on the kept predictions."""
     apart = found["in_six_clusters"]
     return (
         f" It is that of {found['dataset']}: {found['n_rows']} rows predicted by {found['n_candidates']} candidates. "
@@ -298,7 +298,7 @@ def summary() -> str:
 
 
 def outputs() -> dict[Path, str]:
-    """The texts of the files that follow from the records: the page, and the README with its paragraph."""
+    """The current text of each file, by its path: the page, and the README with its paragraph."""
     page = README.read_text(encoding="utf-8")
     return {HERE / "reproduction.md": render(), README: between_marks(page, "reproduction", summary())}
 

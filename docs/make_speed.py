@@ -109,7 +109,7 @@ def block() -> str:
 
 
 def render(page: str) -> str:
-    """The README with the block of today."""
+    """The README with the current block."""
     return between_marks(page, "speed", block())
 
 

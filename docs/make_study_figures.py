@@ -69,7 +69,7 @@ def of_the_paper(tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]
 
 
 def examples(tables: dict[str, dict[str, Any]]) -> Any:
-    """The same figure as in the report of a study; every table here has all candidates."""
+    """The figure of typical examples, as in the report of a study; every table here has all candidates."""
     display = typical_examples(of_the_paper(tables))
     assert display is not None
     return display.plot().figure_
@@ -82,7 +82,7 @@ def selection_on(found: dict[str, Any]) -> Selection:
 
 
 def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str, Any]], shown: str) -> dict[str, Any]:
-    """The facts below the figures: where the six measures fall apart, what is chosen, whose rows are shown."""
+    """The facts below the figures: groups of the six measures, chosen ones, and datasets of the examples."""
     clusters = {name: {s.clusters[measure] for measure in PAPER_MEASURES} for name, s in selections.items()}
     return {
         "dataset": shown,
@@ -98,13 +98,13 @@ def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str
 
 
 def dendrogram(selection: Selection) -> Any:
-    """The tree of measures."""
+    """The dendrogram of the measures."""
     with style():
         return MeasureDendrogramDisplay.from_selection(selection).figure_
 
 
 def main() -> None:
-    """Draw both figures, or say why not."""
+    """Draw both figures, or print why they cannot be drawn."""
     mpl.use("Agg")
     tables, missing = kept_tables(StudyResults.load(STUDY))
     if missing:

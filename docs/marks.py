@@ -5,7 +5,7 @@ END = "<!-- end of {} -->"
 
 
 def between_marks(page: str, name: str, content: str) -> str:
-    """The page with other content between its marks of this name; a page without them gets them at its end.
+    """Replace the content between the two marks of this name; a page without them gets them at its end.
 
     Examples
     --------

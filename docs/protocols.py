@@ -15,7 +15,7 @@ HEADING = "## The paper's protocol and nested selection\n\n"
 
 
 def tests_text(paper: StudyResults) -> str:
-    """Average ranks with the tests over datasets, done twice: every dataset counted once, and every family."""
+    """Average ranks with the tests over datasets, once with all datasets and once with every family counted as one."""
     rivals = [name for name in paper.candidates if name != paper.baseline]
     lines = [
         "The ten Yeast datasets share their features. Tests that count them as ten find too much, so each is done "

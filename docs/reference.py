@@ -119,12 +119,12 @@ class Entry:
 
     @property
     def has_page(self) -> bool:
-        """Errors, constants and measures are short: they stand on the page of their module."""
+        """Whether the name has a page of its own; errors, constants and measures are on the page of their module."""
         return self.home == self.full_name and self.kind in ("class", "function") and not self.is_error
 
 
 def public_names(module: str) -> list[str]:
-    """Give the public names of a module: ``__all__``, or what it defines itself."""
+    """The public names of a module: ``__all__``, or what it defines itself."""
     loaded = importlib.import_module(module)
     names = getattr(loaded, "__all__", None)
     if names is None:
@@ -133,7 +133,7 @@ def public_names(module: str) -> list[str]:
 
 
 def entries() -> list[Entry]:
-    """Give every public name of the package, in the order of `MODULES`."""
+    """Every public name of the package, in the order of `MODULES`."""
     homes: dict[int, str] = {}
     found = []
     for module in MODULES:
@@ -146,7 +146,7 @@ def entries() -> list[Entry]:
 
 
 def pages() -> dict[str, str]:
-    """Give the text of every page of the reference, by its path below `FOLDER`."""
+    """The text of every page of the reference, by its path below `FOLDER`."""
     everything = entries()
     texts = {"index.rst": _index()}
     for module in MODULES:
@@ -156,7 +156,7 @@ def pages() -> dict[str, str]:
 
 
 def pages_of_objects() -> dict[str, str]:
-    """Give the pages of single classes and functions."""
+    """The pages of single classes and functions."""
     return {f"generated/{entry.full_name}.rst": _object_page(entry) for entry in entries() if entry.has_page}
 
 
@@ -262,7 +262,7 @@ def _object_page(entry: Entry) -> str:
 
 
 def members(value: type) -> list[str]:
-    """Give the public methods and properties that this package defines, inherited ones included.
+    """The public methods and properties that this package defines, inherited ones included.
 
     Members of scikit-learn's base classes, such as ``get_params``, are documented there.
     """

@@ -116,7 +116,7 @@ that it comes from in its page of the [API reference](../api/index.rst): please 
 
 
 def examples_that_run() -> str:
-    """Give a pattern of the examples whose packages are installed; of others the gallery shows the program alone."""
+    """A pattern of the examples whose packages are installed; of the others the gallery shows only the program."""
     names = [path.stem for path in EXAMPLES.glob("*.py") if not missing_packages(path)]
     return rf"(?:{'|'.join(sorted(names))})\.py$"
 
@@ -128,7 +128,7 @@ def missing_packages(example: Path) -> list[str]:
 
 
 class GalleryOrder:
-    """The order of the gallery: from what people have, over evaluation, to what comes after."""
+    """The order of the gallery: first kinds of data, then evaluation, then the use of a model."""
 
     NAMES = (
         *("votes", "star_ratings", "emotions_in_text", "age_from_faces", "head_pose", "survey_shares"),
@@ -156,7 +156,7 @@ def adapt_page(app: Any, docname: str, source: list[str]) -> None:
 
 
 def _target_on_the_site(link: str, folder: Path) -> str:
-    """Lead links to examples to the gallery, and links to other files outside ``docs/`` to their page or a copy."""
+    """The target of a link on the site: an example in the gallery, the page of a file outside ``docs/``, or a copy."""
     target = (folder / link).resolve()
     if target.is_relative_to(ROOT / "docs") or not target.exists():
         return link

@@ -1,7 +1,7 @@
-"""Checks of what a release declares and contains; ``noxfile.py`` calls them, and ``tests/release`` tests them.
+"""Checks of the metadata and the files of a release; ``noxfile.py`` calls them, and ``tests/release`` tests them.
 
-    python tools/check_release.py requirements               # print what the declared floors are tested with
-    python tools/check_release.py floors RESOLVED            # does a resolved list hold exactly the declared floors?
+    python tools/check_release.py requirements               # print the lowest declared versions
+    python tools/check_release.py floors RESOLVED            # does a resolved list hold exactly these?
     python tools/check_release.py contents WHEEL SDIST       # does each hold what it must, and nothing else?
     python tools/check_release.py version TAG                # do tag, package, citation, changelog and files agree?
 
@@ -97,8 +97,8 @@ NEVER = (
 )
 """Patterns that no name may match, in neither archive."""
 
-LARGEST = {"wheel": 4 * 2**20, "sdist": 8 * 2**20}
-"""Bytes; a release that is larger holds something that nobody meant to ship."""
+MAX_SIZES = {"wheel": 4 * 2**20, "sdist": 8 * 2**20}
+"""Maximum size of an archive in bytes; a larger one contains files that do not belong there."""
 
 
 def load_pyproject(path: Path = ROOT / "pyproject.toml") -> dict[str, Any]:
@@ -108,12 +108,12 @@ def load_pyproject(path: Path = ROOT / "pyproject.toml") -> dict[str, Any]:
 
 
 def extras(pyproject: dict[str, Any]) -> list[str]:
-    """The extras that users install: all but the tools of developers and of the site."""
+    """The extras for users: all but those for development and for the site."""
     return [name for name in pyproject["project"]["optional-dependencies"] if name not in ("dev", TOOLS_OF_THE_SITE)]
 
 
 def declared(pyproject: dict[str, Any]) -> list[Requirement]:
-    """Every dependency with a floor, of the core and of all extras.
+    """Every dependency with a lowest version, of the core and of all extras.
 
     Left out are the extras that name this package, the tools of the site, and what is pinned exactly (the linters,
     which the tests do not import).
@@ -140,9 +140,9 @@ def _pinned(requirement: Requirement) -> bool:
 
 
 def floor_faults(requirements: Iterable[Requirement], resolved: str) -> list[str]:
-    """What is wrong with the declared floors, given a list of versions that was resolved to the lowest ones.
+    """Differences between the lowest declared versions and a list that was resolved to the lowest versions.
 
-    A floor that no resolution reaches is a promise that nobody has tested.
+    A lowest version that no resolution reaches was never tested.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def floor_faults(requirements: Iterable[Requirement], resolved: str) -> list[str
 
 
 def content_faults(names: Iterable[str], required: Iterable[str]) -> list[str]:
-    """What is missing from an archive, and what must not be in it.
+    """Files that are missing from an archive, and files that must not be in it.
 
     Parameters
     ----------
@@ -238,11 +238,11 @@ def sdist_faults(path: Path) -> list[str]:
 
 def _size_faults(path: Path, kind: str) -> list[str]:
     size = path.stat().st_size
-    return [f"{path.name} has {size:,} bytes, more than {LARGEST[kind]:,}."] if size > LARGEST[kind] else []
+    return [f"{path.name} has {size:,} bytes, more than {MAX_SIZES[kind]:,}."] if size > MAX_SIZES[kind] else []
 
 
 def version_faults(tag: str, root: Path = ROOT) -> list[str]:
-    """Whether tag, package, citation and changelog name one version, and its files for later versions are there."""
+    """Differences between the versions of tag, package, citation and changelog; missing compatibility files."""
     version = load_pyproject(root / "pyproject.toml")["project"]["version"]
     package = (root / "src/skldl/__init__.py").read_text(encoding="utf-8")
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")

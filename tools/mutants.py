@@ -1,4 +1,4 @@
-"""Do the tests of a module notice that it is wrong? Small faults, drawn by a seed, one at a time.
+"""Mutation testing: put small faults into a module, one at a time, and run its tests.
 
     python tools/mutants.py src/skldl/metrics/_noise_floor.py tests/metrics/test_noise_floor.py tests/metrics
     python tools/mutants.py --count 20 --seed 1 --list src/skldl/base.py
@@ -10,7 +10,7 @@ changes in docstrings, messages, type hints, decorators and names; a module with
 shows the faults and runs nothing. ``--root`` names another checkout, such as one of an earlier version; its own tests
 run there, with the Python that runs this script. The same seed draws the same faults in the same text of a module.
 
-A fault that survives need not be a gap in the tests: some change nothing that anybody could observe.
+A fault that survives need not be a gap in the tests: some faults change no observable behaviour.
 """
 
 import argparse
@@ -202,7 +202,7 @@ def _is_warning(node: ast.Call) -> bool:
 
 
 def find_faults(source: str) -> list[Fault]:
-    """All faults that can be put into the text of a module and that change what it does."""
+    """All faults that can be put into the text of a module; each changes its syntax tree."""
     finder = _Finder(source)
     tree = ast.parse(source)
     finder.visit(tree)
@@ -258,7 +258,7 @@ def run(command: list[str], copy: Path, limit: int) -> tuple[str, float]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
-            timeout=10 * limit,  # of waiting: a machine may be busy, and a fault may wait for ever
+            timeout=10 * limit,  # of waiting time: the machine may be busy, and a fault may wait forever
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5)),
         ).returncode
     except subprocess.TimeoutExpired:

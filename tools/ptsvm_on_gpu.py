@@ -132,7 +132,7 @@ def solve_in_blocks(matrices: Any, columns: Any) -> tuple[Any, Any]:
 
 
 def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Places of systems that are solved together: of similar size, and not too many."""
+    """Positions of the systems that are solved together: of similar size, and of limited number."""
     batch: list[int] = []
     for place in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
         if batch:
@@ -146,7 +146,7 @@ def batches(sizes: Sequence[int]) -> Iterator[list[int]]:
 
 
 def use_device() -> None:
-    """Let the fits of this process use the GPU; torch on a processor is slower than the fits are without it."""
+    """Let the fits of this process use the GPU; on a CPU, torch is slower than the fits without it."""
     if DEVICE == "cpu":
         return
     _ptsvm.KernelMatrix = DeviceKernel  # type: ignore[misc]  # in its place
@@ -154,7 +154,7 @@ def use_device() -> None:
 
 
 def search_there(call: Call, step: int) -> Record:
-    """Try all settings on one of the pairs of rows of a selection, with kernels on the device."""
+    """Validate all settings on one pair of training and validation rows, with kernels on the device."""
     use_device()
     task, layout = call.task, call.rules.layout
     seed = derive_seed(layout.random_state, task.dataset, task.candidate, task.repeat, task.fold)
@@ -173,7 +173,7 @@ def search_there(call: Call, step: int) -> Record:
 
 
 def _key(call: Call, step: int) -> Record:
-    """Everything that the values of a step depend on but the code of this file: a step of a task must agree in it."""
+    """Everything but the code of this file on which the values of a step depend; steps of a task must agree in it."""
     return json_ready(
         {
             "task": astuple(call.task),
@@ -220,7 +220,7 @@ def read_steps(path: Path) -> list[Record]:
 
 
 def run_steps(calls: Sequence[Call], path: Path, jobs: int) -> dict[Task, list[Record]]:
-    """Run what is left of the steps of tasks, and return all steps of each."""
+    """Run the remaining steps of tasks, and return all steps of each."""
     known = read_steps(path)
     found: dict[tuple[Task, int], Record] = {}
     left = []
@@ -245,7 +245,7 @@ def run_steps(calls: Sequence[Call], path: Path, jobs: int) -> dict[Task, list[R
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run what is left of the tasks of PT-SVM."""
+    """Run the remaining tasks of PT-SVM."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=[run_.name for run_ in RUNS])
     parser.add_argument("--datasets", nargs="*", help="which; all by default")

@@ -97,7 +97,7 @@ def is_of_present_file(run: Run, folder: Path, data: str) -> bool:
 
 
 def carry_over(run: Run, earlier: list[Path], beginning: Path, data: str) -> int:
-    """Begin a study with those records of earlier ones that its present study file would give again.
+    """Begin a study with those records of earlier ones that its present study file would produce again.
 
     A task depends on the rules of the study, on its dataset and on its candidate alone: its seed is made of their
     names.
@@ -165,7 +165,7 @@ def _asked(entry: dict[str, Any], dataset: str) -> tuple[Any, ...]:
 
 
 def set_aside(running: Path) -> list[Path]:
-    """Folders of the study that was stopped before its study file changed."""
+    """Folders of studies that were stopped before their study file changed."""
     return sorted(running.parent.glob(f"{running.name}-before*"))
 
 
@@ -196,7 +196,7 @@ def write_files(folder: Path) -> None:
 
 
 def complete(run: Run, studies: Path, data: str, jobs: int, *, afresh: bool = False) -> int:
-    """Run a study, or what is left of it, and put it in its place.
+    """Run a study, or the rest of it, and move it to its folder.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Smoke test of an installed package: ``python -I tools/smoke_test.py EXTRA``, or ``none`` for no extra.
 
 Runs with the Python of an environment that holds the wheel with one extra and nothing else, in a temporary folder, so
-that nothing is imported from the repository. Each check uses what its extra promises, the way a user would. The
+that nothing is imported from the repository. Each check uses the features of its extra as a user would. The
 commands are called as processes. Prints one line for each check and ends with a traceback at the first failure.
 """
 
@@ -35,7 +35,7 @@ def run(*arguments: str, status: int = 0) -> str:
 
 
 def core() -> None:
-    """Every public name imports, bundled data load, an estimator learns, a measure measures."""
+    """Every public name can be imported; bundled data, an estimator and a measure work."""
     import numpy as np
 
     import skldl
@@ -181,7 +181,7 @@ def save() -> None:
 
 
 def serve() -> None:
-    """The service answers over HTTP, shows its page and ends when it is asked to."""
+    """The service answers over HTTP, shows its page and ends on a signal."""
     model = fit_model()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -266,7 +266,7 @@ def main(extra: str) -> None:
         Name of the extra, or ``none``.
     """
     os.environ["MPLBACKEND"] = "Agg"
-    warnings.simplefilter("default")  # shown, and no reason to fail: other packages may warn
+    warnings.simplefilter("default")  # shown, but no failure: other packages may warn
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for check in (core, *CHECKS[extra]):

@@ -1,10 +1,9 @@
-"""Write what later versions must still read: model files and a study of this version, with what they predict.
+"""Write files that later versions must be able to read: model files with their predictions, and a study.
 
     python tools/write_compatibility_files.py [--overwrite]
 
 Run it before a release, from the first published version on; the files go to ``tests/compatibility/files_X_Y`` and
-``tests/compatibility`` reads them from then on. Files of a released version are never written again: they are what that
-version wrote.
+``tests/compatibility`` reads them from then on. Files of a released version are never written again.
 """
 
 import contextlib

@@ -87,7 +87,7 @@ def _in_families(kept: Sequence[str], n_families: int, **others: Sequence[str]) 
 
 
 def _compare(board: Board, better: dict[str, int], worse: dict[str, int], per_cell: int = 1) -> str:
-    """The verdict that follows from the numbers of cells in which one is better and worse."""
+    """The verdict that follows from the numbers of cells in which an algorithm is better and worse."""
     seen: dict[str, list[str]] = {"kept": [], "reversed": [], "mixed": [], "no_clear_difference": []}
     for family in board.families:
         half = per_cell * board.cells(family) / 2

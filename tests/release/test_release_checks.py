@@ -84,7 +84,7 @@ def test_a_wheel_holds_the_package_and_nothing_else(checks, tmp_path, monkeypatc
     assert faults("skldl/__init__.py", "skldl/page.html", "tests/a.py") == [
         "tests/a.py is in the wheel, but not in the source."
     ]
-    monkeypatch.setitem(checks.LARGEST, "wheel", 10)
+    monkeypatch.setitem(checks.MAX_SIZES, "wheel", 10)
     assert "bytes, more than 10" in faults("skldl/__init__.py", "skldl/page.html")[0]
 
 
