@@ -18,7 +18,6 @@ from skldl.chunks._names import keep_names, refuse_more, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.utils.arrays import computing_on, is_device_array, is_foreign, least_number, to_numpy
 from skldl.utils.column_names import column_names, label_names, order_of_labels
-from skldl.utils.groups import check_groups
 from skldl.utils.missing import (
     COMPLETE,
     MEANINGS,
@@ -34,6 +33,7 @@ from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import (
     check_distributions,
     check_features,
+    check_groups,
     check_numbers,
     check_same_length,
     check_weights,

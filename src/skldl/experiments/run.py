@@ -16,7 +16,7 @@ from skldl.experiments.loading import encoder_of, load_datasets
 from skldl.experiments.results import StudyResults
 from skldl.experiments.store import FileStore, MemoryStore, Record
 from skldl.experiments.study import Study
-from skldl.experiments.tasks import MACHINE, Call, Rules, Task, record_of
+from skldl.experiments.tasks import MACHINE, MODEL, Call, Rules, Task, record_of
 from skldl.metrics import MEASURES
 from skldl.selection import Candidate, rounds_of, shares_choice
 from skldl.selection._trials import choose
@@ -334,4 +334,4 @@ def _shared_choice(
     try:
         return choose(candidate, trials, errors, sign)
     except StudyError as error:
-        return {"error": f"{type(error).__name__}: {error}", "fault": "model"}
+        return {"error": f"{type(error).__name__}: {error}", "fault": MODEL}

@@ -32,10 +32,10 @@ from skldl.maxent._search import (
 from skldl.maxent._whitening import factorise_moments
 from skldl.selection._folds import pairs_of
 from skldl.utils.arrays import computing_on, is_device_array, namespace, take_rows
-from skldl.utils.groups import check_groups
 from skldl.utils.missing import COMPLETE, informative
 from skldl.utils.parameters import BOOLEAN, COUNT, FOLDS, N_JOBS, NONE, NOT_NEGATIVE, one_of, sequence_of
 from skldl.utils.typing import FloatArray, IntArray
+from skldl.utils.validation import check_groups
 
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MAX_KEPT_NUMBERS = 20_000_000

@@ -32,10 +32,9 @@ from skldl.metrics._measure import (
 from skldl.metrics._noise_floor import floors_of_rows
 from skldl.utils.arrays import computing_on, is_device_array, namespace, to_numpy
 from skldl.utils.column_names import column_names, order_of_labels
-from skldl.utils.groups import group_codes
 from skldl.utils.parameters import check_value, number
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_weights
+from skldl.utils.validation import check_distributions, check_weights, group_codes
 
 CONFIDENCE = number(above=0, below=1, hint="0.95 gives an interval of 95 %")
 

@@ -33,7 +33,6 @@ from skldl.uncertainty._region import (
     conformal_quantile,
     score_rows,
 )
-from skldl.utils.groups import check_groups
 from skldl.utils.parameters import (
     BOOLEAN,
     RANDOM_STATE,
@@ -45,7 +44,7 @@ from skldl.utils.parameters import (
     one_of,
 )
 from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_weights, reject_device_arrays
+from skldl.utils.validation import check_distributions, check_groups, check_weights, reject_device_arrays
 from skldl.utils.warn import warn
 
 MIN_DIFFICULTY = 0.1  # of the mean: a forest that predicts 0 would make a radius of 0; chosen by hand

@@ -6,8 +6,8 @@ import numpy as np
 
 from skldl.uncertainty._dirichlet import N_PLAUSIBLE, plausible_truths
 from skldl.uncertainty._region import bounds, conformal_quantile, score_rows
-from skldl.utils.groups import group_codes
 from skldl.utils.typing import FloatArray
+from skldl.utils.validation import group_codes
 
 MAX_SCORES = 20_000
 """Approximate number of scores of plausible true distributions in a model file: many rows get fewer draws each."""
