@@ -1,8 +1,8 @@
-"""Arithmetic on rows that are, or should become, distributions: pure functions from array to array.
+"""Functions on rows of distributions or scores: normalisation, projection, softmax, smoothing and entropy.
 
-Every function treats the last axis as the labels and returns a new array of double precision; the
-input is never changed. NaN, infinity, masked cells, dates and complex numbers are rejected. Code of this package that
-has computed its arrays itself calls `skldl.utils.simplex`, which validates nothing.
+The last axis of an array is the labels. Each function returns a new array in double precision and does not change its
+input. NaN, infinity, masked cells, dates and complex numbers are rejected. Inside the package, arrays that need no
+validation go to `skldl.utils.simplex`.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from skldl.utils.typing import FloatArray
 from skldl.utils.validation import as_real_array, row_sums
 
 MIN_SUM = 2.0**-969
-"""Least sum of a row with full precision: 2**53 times the smallest normal number."""
+"""Smallest sum of a row with full precision: 2**53 times the smallest normal number."""
 
 
 def normalize(rows: npt.ArrayLike) -> FloatArray:
@@ -58,7 +58,7 @@ def normalize(rows: npt.ArrayLike) -> FloatArray:
         )
     with np.errstate(over="ignore"):
         totals = values.sum(axis=-1, keepdims=True)
-    # sums that overflow, or are so small that they have few digits: rows times a power of two, which rounds nothing
+    # sums that overflow or have few digits: rows are multiplied by a power of two first, which is exact
     extreme = ~((totals > MIN_SUM) & np.isfinite(totals))
     if extreme.any():
         exponents = np.frexp(values.max(axis=-1, keepdims=True, initial=0.0))[1]
@@ -72,7 +72,7 @@ def normalize(rows: npt.ArrayLike) -> FloatArray:
 
 
 def project(rows: npt.ArrayLike) -> FloatArray:
-    """Move each row to the nearest distribution in Euclidean distance.
+    """Project each row onto the simplex: the nearest distribution in Euclidean distance.
 
     The projection subtracts one threshold τ from the whole row and cuts at zero; sorting finds τ in
     O(c log c) per row [1]_.
@@ -85,7 +85,7 @@ def project(rows: npt.ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of shape (..., n_labels)
-        Non-negative rows that sum to one. A row that already does is returned as it is, up to rounding.
+        Non-negative rows that sum to one. A distribution is returned unchanged, up to rounding.
 
     References
     ----------

@@ -11,7 +11,7 @@ from skldl.data import make_missing
 from skldl.exceptions import ParameterError
 from skldl.incomplete import complete
 from skldl.incomplete._incomldl import LowRank, shrink
-from skldl.incomplete._rows import LinearProblem, project_weighted
+from skldl.incomplete._linear import LinearProblem, project_weighted
 from skldl.metrics import chebyshev
 from skldl.simplex import project, softmax
 from skldl.testing import check_estimator, make_distributions

@@ -1,7 +1,7 @@
 """LDL4C: label distribution learning for classification (Wang and Geng, 2019).
 
-The decision is the label with the largest predicted degree. The absolute error counts more in rows whose distribution
-is uncertain, and the top label should exceed the second by a margin ρ:
+The decision is the label with the largest predicted degree. Absolute errors are weighted by the entropy of the true
+distribution, and the top label should exceed the second by a margin ρ:
 
     mean H(d_i) ‖d_i − p_i‖₁ + λ mean max(0, 1 − (p_i,first − p_i,second) / ρ) + alpha/2 ‖W‖².
 """

@@ -1,6 +1,6 @@
 """LDL-HR: label distribution learning with the highest degree and the rest re-weighted (Wang and Geng, 2021).
 
-The top label is learned as a one-hot target with a margin, the other degrees as they are:
+The top label is learned as a one-hot target with a margin, and the other degrees as they are:
 
     mean ‖e_i − p_i‖₁ + λ_m mean Σ_{j≠first} max(0, ρ − (p_i,first − p_ij)) + λ_r mean Σ_{j≠first} |d_ij − p_ij|
     + alpha/2 ‖W‖²,

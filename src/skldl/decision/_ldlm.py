@@ -1,6 +1,7 @@
 """LDLM: the label distribution learning machine (Wang and Geng, 2021).
 
-Errors below a margin cost nothing; the margin of the other labels is that between the second and the third of each row:
+Errors below a margin are ignored; for the other labels the margin is the difference between the second and the third
+largest degree of the row:
 
     mean max(0, ‖e_i − p_i‖₁ − ρ) + λ_m mean Σ_{j≠first} max(0, ρ − (p_i,first − p_ij))
     + λ_r mean max(0, Σ_{j≠first} |d_ij − p_ij| − ρ_i) + alpha/2 ‖W‖²,        ρ_i = d_i(2) − d_i(3).

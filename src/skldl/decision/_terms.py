@@ -1,6 +1,7 @@
-"""Terms of LDL4C, LDL-HR and LDLM: each returns one value per row and its slope in the prediction p.
+"""Terms of the objectives of LDL4C, LDL-HR and LDLM: one value per row, and its slope in the prediction p.
 
-`TopAndRestLDL` is what LDL-HR and LDLM share: the top label as a one-hot target with a margin, the rest as it is.
+`TopAndRestLDL` is the base class of LDL-HR and LDLM, which learn the top label as a one-hot target with a margin, and
+the other degrees as they are.
 
 Absolute values and max(0, ·) are smoothed at the scale ε = ``smoothing``: √(x² + ε²) − ε and (x + √(x² + ε²))/2.
 """
@@ -16,7 +17,7 @@ from skldl.losses._rows import smooth_absolute, smooth_hinge, through_softmax
 from skldl.utils.parameters import NOT_NEGATIVE, POSITIVE
 from skldl.utils.typing import FloatArray
 
-ALPHA_FACTOR = 10.0  # chosen by hand
+ALPHA_FACTOR = 10.0  # of the automatic penalty: absolute errors are larger than divergences; chosen by hand
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class TopLabels:
     Attributes
     ----------
     first, second : ndarray of shape (n_samples,)
-        The two labels with the largest degrees; among equal ones the first in the table.
+        The two labels with the largest degrees; of equal degrees, the first columns.
     one_hot : ndarray of shape (n_samples, n_labels)
         1 at the first label.
     gap : ndarray of shape (n_samples,)
@@ -40,7 +41,7 @@ class TopLabels:
 
     @classmethod
     def of(cls, D: FloatArray) -> "TopLabels":
-        """Sort the labels of each row."""
+        """Sort the labels of each row by their degrees."""
         order = np.argsort(-D, axis=1, kind="stable")
         degrees = np.take_along_axis(D, order, axis=1)
         gap = degrees[:, 1] - (degrees[:, 2] if D.shape[1] > 2 else 0.0)
@@ -60,7 +61,7 @@ def absolute_error(
 def insensitive(
     values: FloatArray, slope: FloatArray, threshold: float | FloatArray, smoothing: float
 ) -> tuple[FloatArray, FloatArray]:
-    """max(0, value − threshold) of another term."""
+    """Insensitive version max(0, value − threshold) of a term."""
     above, factor = smooth_hinge(values - threshold, smoothing)
     return above, slope * factor[:, None]
 
@@ -86,7 +87,7 @@ def margin_to_all(p: FloatArray, top: TopLabels, rho: float, smoothing: float) -
 
 
 class TopAndRestLDL(LinearSoftmaxLDL):
-    """Base class of LDL-HR and LDLM; `_soften` is what they do to the absolute errors."""
+    """Base class of LDL-HR and LDLM; a subclass may transform the absolute errors in ``_soften``."""
 
     _constraints: ClassVar = {
         **LinearSoftmaxLDL._constraints,

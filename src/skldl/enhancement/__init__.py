@@ -1,13 +1,12 @@
 """Label enhancement: from logical labels (0 or 1) and features to label distributions.
 
-All are transformers: ``fit_transform(X, L)`` returns the distributions of the rows; those that have ``transform(X, L)``
-give them for new rows, too, and all but `KM` can do so without L. L is whatever
-`skldl.distributions.from_label_sets` takes.
+All are transformers: ``fit_transform(X, L)`` returns the distributions of the rows. Some have ``transform(X, L)`` for
+new rows; only `KM` needs L there. L has any form that `skldl.distributions.from_label_sets` accepts.
 
 ======================  ================================================================  ===================
 enhancer                idea                                                              new rows
 ======================  ================================================================  ===================
-`FCM`                   memberships of fuzzy clusters, and how often these carry a label  transform(X)
+`FCM`                   memberships of fuzzy clusters, and their frequencies of labels    transform(X)
 `KM`                    distance to the centre of each label in a kernel's space          transform(X, L)
 `PropagationEnhancer`   labels spread over a graph of neighbours                          transform(X)
 `ML`                    degrees follow the manifold of the features                       no
@@ -15,7 +14,7 @@ enhancer                idea                                                    
 `LESC`                  near L, and reconstructed as the features are, with low rank      no
 ======================  ================================================================  ===================
 
-`EnhancedLDL` hides the degrees of a table and enhances what is left, for studies of the value of enhancement.
+`EnhancedLDL` removes the degrees of a table and enhances its logical labels, for studies of the value of enhancement.
 """
 
 from skldl.distributions import PropagationEnhancer

@@ -1,4 +1,4 @@
-"""`LabelEnhancer` and `InductiveEnhancer`: the interface of label enhancement, its graph and its kernel width."""
+"""`LabelEnhancer` and `InductiveEnhancer`: base classes of label enhancement; graph Laplacian and kernel width."""
 
 from typing import Any, ClassVar, Self
 
@@ -25,10 +25,10 @@ MAX_DISTANCE_ROWS = 2000  # evenly spaced rows whose mean distance sets the widt
 
 
 class LabelEnhancer(TransformerMixin, BaseEstimator):
-    """Base class: a subclass writes ``_enhance(X, L)``, which returns scores of the training rows.
+    """Base class for subclasses that implement ``_enhance(X, L)``, which returns scores of the training rows.
 
-    X comes in standardised (each column to mean 0 and variance 1, constant ones to 0) and L as zeros and ones. The
-    scores become distributions by softmax, as in the literature.
+    X is standardised (columns have mean 0 and variance 1, constant ones are 0), and L is a matrix of zeros and ones.
+    Distributions are the softmax of the scores, as in the literature.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class LabelEnhancer(TransformerMixin, BaseEstimator):
 
 
 class InductiveEnhancer(LabelEnhancer):
-    """Base class of enhancers that need no labels of new rows; a subclass writes ``_score(X)`` of standardised rows."""
+    """Base class of enhancers for new rows without labels; subclasses implement ``_score(X)`` of standardised rows."""
 
     def transform(self, X: Any, y: Any = None) -> FloatArray:
         """Predict the distributions of new rows from their features; their labels are not needed.
@@ -112,7 +112,7 @@ class InductiveEnhancer(LabelEnhancer):
         X : array-like or DataFrame of shape (n_samples, n_features)
             Features.
         y : ignored
-            There for enhancers that need the labels of new rows.
+            For compatibility with enhancers that need the labels of new rows.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class InductiveEnhancer(LabelEnhancer):
 
 
 def neighbours(X: FloatArray, n_neighbors: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Nearest rows of each row, other than itself, with all that are equally near; pairs and distances."""
+    """Nearest rows of each row, without itself and with all ties: pairs of rows, and their distances."""
     if len(X) < 2:
         nothing = np.empty(0, dtype=np.intp)
         return nothing, nothing, np.empty(0)
@@ -135,7 +135,7 @@ def neighbours(X: FloatArray, n_neighbors: int) -> tuple[IntArray, IntArray, Flo
 
 
 def mean_distance(X: FloatArray) -> float:
-    """Mean distance between different rows, of at most 2,000 rows spread over the table; 1 if all are equal."""
+    """Mean distance between two rows, from at most 2,000 evenly spaced rows of the table; 1 if all rows are equal."""
     rows = X[np.linspace(0, len(X) - 1, min(len(X), MAX_DISTANCE_ROWS)).astype(np.intp)]
     n_rows = len(rows)
     mean = pairwise_distances(rows).sum() / (n_rows * (n_rows - 1)) if n_rows > 1 else 0.0
@@ -143,9 +143,9 @@ def mean_distance(X: FloatArray) -> float:
 
 
 def laplacian(X: FloatArray, n_neighbors: int, width: float) -> Any:
-    """Sparse Laplacian of the graph that ties each row to its neighbours, with weights exp(−distance² / 2 width²)."""
+    """Sparse Laplacian of the graph of nearest neighbours, with weights exp(−distance² / 2 width²)."""
     rows, columns, distances = neighbours(X, n_neighbors)
     weights = np.exp(-0.5 * (distances / width) ** 2)
     affinity = sparse.csr_matrix((weights, (rows, columns)), shape=(len(X), len(X)))
-    affinity = affinity.maximum(affinity.T).tocsr()
+    affinity = affinity.maximum(affinity.T).tocsr()  # an edge if either row is a neighbour of the other
     return (sparse.diags(np.asarray(affinity.sum(axis=1)).ravel()) - affinity).tocsr()

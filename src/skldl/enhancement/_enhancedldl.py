@@ -1,8 +1,8 @@
-"""EnhancedLDL: a learner trained on labels whose degrees were hidden and enhanced, for studies of label enhancement.
+"""`EnhancedLDL`: a learner trained on enhanced logical labels, for studies of label enhancement.
 
-The field judges enhancement by a recovery experiment: binarise true distributions, enhance the logical labels, and
-compare with the truth. Users have another question: does a learner that was trained on the enhanced labels predict the
-true distributions of new rows better than one that was trained on the labels as they are, 1/|L| each?
+Enhancement is usually evaluated by a recovery experiment: binarise true distributions, enhance the logical labels, and
+compare with the truth. For users another question matters: does a learner trained on the enhanced labels predict the
+true distributions of new rows better than one trained on the logical labels, with 1/|L| each?
 """
 
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from skldl.base import BaseLDL
 from skldl.distributions import from_label_sets, to_label_sets
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 from skldl.utils.parameters import FRACTION, NONE, has_methods
 from skldl.utils.typing import FloatArray
 
@@ -25,10 +25,10 @@ class EnhancedLDL(BaseLDL):
     enhancer : transformer, default=None
         Such as `skldl.enhancement.GLLE`; None assigns each label of a row ``1/|L|``.
     estimator : estimator, default=None
-        Learner for the enhanced labels. None recovers: ``predict`` then accepts the training rows alone, and returns
-        their enhanced labels.
+        Learner for the enhanced labels. With None, ``predict`` accepts the training rows alone, and returns their
+        enhanced labels.
     mass : float, default=0.5
-        Labels count as relevant from the highest degree down until they hold this mass.
+        Labels are relevant from the highest degree down until their degrees sum to this mass.
 
     Attributes
     ----------
@@ -84,6 +84,8 @@ class EnhancedLDL(BaseLDL):
         if X.shape != self._rows.shape or not np.array_equal(X, self._rows):
             raise DataError(
                 "EnhancedLDL without an estimator returns the enhanced labels of the rows that fit saw, and these are "
-                "others. Name an estimator to predict new rows."
+                "other rows. To predict new rows, set ",
+                Parameter("estimator"),
+                ".",
             )
         return self.distributions_

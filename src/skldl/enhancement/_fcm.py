@@ -4,8 +4,8 @@ Fuzzy c-means assigns each row a membership u in each of p clusters,
 
     u_ik = 1 / Σ_l (‖x_i − v_k‖ / ‖x_i − v_l‖)^{2/(β−1)},    v_k = Σ_i u_ik^β x_i / Σ_i u_ik^β.
 
-A = UᵀL, each row divided by its sum, measures how strongly cluster k has label j. The degree of a label is the max-min
-composition max_k min(u_ik, a_kj), and softmax makes distributions of them.
+A = UᵀL, each row divided by its sum, measures how strongly cluster k has label j. The score of a label is the max-min
+composition max_k min(u_ik, a_kj), and the distribution is the softmax of the scores.
 """
 
 from typing import ClassVar
@@ -27,7 +27,7 @@ class FCM(InductiveEnhancer):
     n_clusters : int, default=None
         Number of clusters; None takes twice the number of labels, and at most as many as there are rows.
     fuzziness : float, default=2.0
-        β, above 1: the larger, the more even the memberships.
+        β, above 1; memberships are more even for larger values.
     max_iter : int, default=100
         Largest number of steps.
     tol : float, default=1e-6
@@ -42,7 +42,7 @@ class FCM(InductiveEnhancer):
     centres_ : ndarray of shape (n_clusters, n_features)
         Centres, in standardised features.
     prototypes_ : ndarray of shape (n_clusters, n_labels)
-        How strongly each cluster carries each label; rows sum to one.
+        How strongly each cluster has each label; rows sum to one.
     classes_ : list
         Names of the labels.
     n_iter_ : int
@@ -101,9 +101,9 @@ class FCM(InductiveEnhancer):
                 break
             powers = U**self.fuzziness
             self.centres_ = (powers.T @ X) / powers.sum(axis=0)[:, None]
-        carried = U.T @ L
-        total = carried.sum(axis=1, keepdims=True)
-        self.prototypes_ = np.divide(carried, total, out=np.full_like(carried, 1 / L.shape[1]), where=total > 0)
+        mass = U.T @ L
+        total = mass.sum(axis=1, keepdims=True)
+        self.prototypes_ = np.divide(mass, total, out=np.full_like(mass, 1 / L.shape[1]), where=total > 0)
         return composition(U, self.prototypes_)
 
     def _score(self, X: FloatArray) -> FloatArray:
@@ -111,16 +111,17 @@ class FCM(InductiveEnhancer):
 
 
 def memberships(X: FloatArray, centres: FloatArray, fuzziness: float) -> FloatArray:
-    """Memberships of rows in clusters; they sum to one. A row on a centre belongs to it alone."""
+    """Memberships of rows in clusters, which sum to one; a row at a centre has membership one in it."""
     distances = pairwise_distances(X, centres)
     nearest = distances.min(axis=1, keepdims=True)
+    # relative to the nearest centre, so that powers do not overflow; 0/0 at a centre is 1 for that centre
     ratio = np.divide(nearest, distances, out=(distances == 0).astype(np.float64), where=nearest > 0)
     powers = ratio ** (2.0 / (fuzziness - 1.0))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def composition(U: FloatArray, A: FloatArray) -> FloatArray:
-    """max_k min(u_ik, a_kj)."""
+    """Max-min composition max_k min(u_ik, a_kj), without an array over rows, clusters and labels."""
     result = np.minimum(U[:, :1], A[0])
     for cluster in range(1, len(A)):
         np.maximum(result, np.minimum(U[:, cluster : cluster + 1], A[cluster]), out=result)

@@ -4,12 +4,12 @@ With Φ the kernel matrix of the rows, G the Laplacian of their graph of neighbo
 
     min_W  ‖ΦW − L‖² + λ tr(Fᵀ G F)
 
-is quadratic. Where the kernel matrix is invertible, F takes any value, so that the kernel cancels:
+is quadratic. If the kernel matrix is invertible, F can be any matrix, so that the kernel cancels:
 
     F = (I + λG)⁻¹ L,
 
-one sparse system with a condition number of at most 1 + 2λ·(largest degree of the graph): conjugate gradients solve it
-in a few products. Softmax makes distributions of F. The kernel matters for new rows: φ(x)ᵀW with ΦW = F.
+one sparse system with a condition number of at most 1 + 2λ·(largest degree of the graph), for which conjugate gradients
+need few products. Distributions are the softmax of F. The kernel matters for new rows: φ(x)ᵀW with ΦW = F.
 """
 
 from typing import ClassVar
@@ -19,13 +19,14 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import cg
 
 from skldl.enhancement._base import InductiveEnhancer, laplacian, mean_distance
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Parameter
 from skldl.kernel._kernels import kernel_times, kernel_values
 from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, POSITIVE
 from skldl.utils.typing import FloatArray
 
 MAX_KERNEL_ROWS = 10_000  # the kernel matrix then takes 800 MB
-JITTER = 1e-10
+JITTER = 1e-10  # times the number of rows: kernel matrices of near rows are singular up to rounding
+CG_TOL = 1e-12  # relative residual: the last digits cost a few products; chosen by hand
 
 
 class GLLE(InductiveEnhancer):
@@ -36,7 +37,7 @@ class GLLE(InductiveEnhancer):
     alpha : float, default=0.01
         λ, weight of the smoothness over the graph.
     n_neighbors : int, default=20
-        Number of neighbours that each row is tied to.
+        Number of neighbours of each row in the graph.
     width : float, default=None
         σ of the Gaussian weights of the graph and of the kernel, in standardised features; None takes the mean
         distance.
@@ -92,16 +93,16 @@ class GLLE(InductiveEnhancer):
         self._weights: FloatArray | None = None
         self.scores_ = np.empty_like(L)
         for label in range(L.shape[1]):
-            self.scores_[:, label], failed = cg(system, L[:, label], x0=L[:, label], rtol=1e-12, atol=0.0)
+            self.scores_[:, label], failed = cg(system, L[:, label], x0=L[:, label], rtol=CG_TOL, atol=0.0)
             if failed:
-                raise DataError(f"Label {label} did not converge. Choose a smaller alpha.")
+                raise DataError(f"Label {label} did not converge. Choose a smaller ", Parameter("alpha"), ".")
         return self.scores_
 
     def _score(self, X: FloatArray) -> FloatArray:
         if len(self._X) > MAX_KERNEL_ROWS:
             raise DataError(
                 f"GLLE.transform solves a kernel system over {len(self._X):,} training rows; at most "
-                f"at most {MAX_KERNEL_ROWS:,} are accepted. Fit a label distribution learner to distributions_ instead."
+                f"{MAX_KERNEL_ROWS:,} are accepted. Fit a label distribution learner to distributions_ instead."
             )
         if self._weights is None:
             system = kernel_values("rbf", self._X, self._X, self.width_)

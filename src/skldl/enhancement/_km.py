@@ -5,7 +5,7 @@ With the kernel K and the n_j rows S_j that carry label j, the squared distance 
     s_j²(x) = K(x, x) − (2/n_j) Σ_{i ∈ S_j} K(x, x_i) + (1/n_j²) Σ_{i, i' ∈ S_j} K(x_i, x_i'),
 
 and its radius r_j is the largest distance of a row of S_j. A relevant label has the score 1 − √(s_j² / (r_j² + δ)), an
-irrelevant one 0; softmax makes distributions of them. All distances come from the product K L, taken in blocks.
+irrelevant one 0; the distribution is the softmax. All distances follow from the product K L, computed in blocks.
 """
 
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ class KM(LabelEnhancer):
     width : float, default=None
         Width σ of the kernel exp(−‖x − x'‖² / 2σ²), in standardised features; None takes the mean distance.
     delta : float, default=1e-3
-        Added to the squared radius.
+        Added to the squared radius, which is 0 if all rows of a label are equal.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class KM(LabelEnhancer):
     Notes
     -----
     Time grows with the square of the number of rows (50,000 rows took 34 CPU seconds, so that 500,000 take an hour);
-    memory does not, since the kernel matrix is never held as a whole.
+    memory does not, since the kernel matrix is computed in blocks.
 
     References
     ----------
@@ -70,9 +70,9 @@ class KM(LabelEnhancer):
         self.delta = delta
 
     def _enhance(self, X: FloatArray, L: FloatArray) -> FloatArray:
-        self._X, self._L = X, L.copy()  # an indicator matrix comes in as the caller's own array
+        self._X, self._L = X, L.copy()  # an indicator matrix may be the array of the caller
         self.width_ = self.width or mean_distance(X)
-        self._count = np.maximum(L.sum(axis=0), 1.0)
+        self._count = np.maximum(L.sum(axis=0), 1.0)  # a label without rows must not divide by zero
         means = self._means(X)
         self._norm = (L * means).sum(axis=0) / self._count
         squares = self._squares(means)
@@ -96,6 +96,7 @@ class KM(LabelEnhancer):
         """
         check_is_fitted(self)
         rows = self._new_rows(X)
+        # an indicator matrix has no names: its columns are those that fit saw
         is_plain = hasattr(y, "shape") and not hasattr(y, "columns")
         L, names = membership(y, None if is_plain else self.classes_, name="y")
         check_same_length(rows, L)
@@ -106,6 +107,7 @@ class KM(LabelEnhancer):
         return kernel_times("rbf", X, self._X, self.width_, self._L) / self._count
 
     def _squares(self, means: FloatArray) -> FloatArray:
+        """Squared distances to the centres; negative only by rounding."""
         return np.maximum(1.0 - 2.0 * means + self._norm, 0.0)
 
     def _scores(self, squares: FloatArray, L: FloatArray) -> FloatArray:

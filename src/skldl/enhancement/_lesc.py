@@ -1,7 +1,7 @@
 r"""LESC: label enhancement with sample correlations by low-rank representation (Tang et al., 2020).
 
-Every row is written as a combination of all rows, X ≈ Z X, with Z of low rank, and the degrees are combined in
-the same way:
+Each row is approximated by a combination of all rows, X ≈ Z X, with Z of low rank, and the degrees are combined in the
+same way:
 
     min_Z  ‖Z‖_* + τ/2 ‖X − Z X‖²,      min_F  ‖F − L‖² + λ ‖F − Z F‖².
 
@@ -10,7 +10,7 @@ With X = U diag(s) Vᵀ the first has a closed form (Favaro, Vidal and Ravichand
     Z = U₁ diag(γ) U₁ᵀ,  γ_k = 1 − 1/(τ s_k²) for the k with s_k² > 1/τ,
 
 and so has the second: F = L/(1 + λ) off the span of U₁, and 1/(1 + λ(1 − γ_k)²) times the coefficient along u_k.
-Neither Z nor anything else of n × n numbers is formed. Softmax makes distributions of F.
+No matrix of n × n numbers is computed. Distributions are the softmax of F.
 """
 
 from typing import ClassVar
@@ -29,7 +29,7 @@ class LESC(LabelEnhancer):
     Parameters
     ----------
     alpha : float, default=1.0
-        λ, weight of the term that ties the degrees to each other as the features are.
+        λ, weight of the term by which degrees are reconstructed as the features are.
     tau : float, default=1.0
         Weight of the reconstruction of the features: directions of the features whose sum of squares is below 1 / tau
         are left out.
@@ -78,6 +78,7 @@ class LESC(LabelEnhancer):
         kept = self.tau * values**2 > 1.0
         U, gamma = U[:, kept], 1.0 - 1.0 / (self.tau * values[kept] ** 2)
         self.rank_ = int(kept.sum())
+        # off the span of the directions that are kept, and along each of them in addition
         off = 1.0 / (1.0 + self.alpha)
         along = 1.0 / (1.0 + self.alpha * (1.0 - gamma) ** 2) - off
         return np.asarray(off * L + U @ (along[:, None] * (U.T @ L)))

@@ -2,12 +2,12 @@ r"""ML: label enhancement by the manifold of the features (Hou, Geng and Zhang, 
 
 Each row is reconstructed from its k nearest rows by weights that sum to one (locally linear embedding): W minimises
 Σ_i ‖x_i − Σ_j w_ij x_j‖². The degrees µ of each label, on a scale where relevant is positive and irrelevant negative,
-are reconstructed by the same weights, and keep their signs with a margin λ:
+are reconstructed by the same weights, under the constraint that they have the right sign with a margin λ:
 
     min_µ  µᵀ M µ,  M = (I − W)ᵀ (I − W),    subject to  l_i µ_i ≥ λ,  l_i = ±1.
 
 With ν = l ∘ µ the constraints are bounds ν ≥ λ. The problem is convex and sparse; all labels share W, and L-BFGS-B
-solves it with products of I − W alone. Softmax makes distributions of µ.
+needs only products with I − W. Distributions are the softmax of µ.
 """
 
 from typing import Any, ClassVar
@@ -22,9 +22,7 @@ from skldl.utils.parameters import COUNT, POSITIVE
 from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
-REGULARISATION = (
-    1e-3  # of the local Gram matrices, as a fraction of their trace: the default of locally linear embedding
-)
+REGULARISATION = 1e-3  # of local Gram matrices, as a fraction of their trace: default of locally linear embedding
 
 
 class ML(LabelEnhancer):
@@ -93,29 +91,29 @@ class ML(LabelEnhancer):
                 options={
                     "maxiter": self.max_iter,
                     "gtol": self.tol / len(X),
-                    "ftol": 0.0,
-                    "maxfun": 10 * self.max_iter,
+                    "ftol": 0.0,  # the gradient alone decides
+                    "maxfun": 10 * self.max_iter,  # far more than line searches need: max_iter is the limit
                 },
             )
             scores[:, label] = sign * found.x
             self.n_iter_ = max(self.n_iter_, int(found.nit))
             if found.status == 1:
                 warn(
-                    f"ML stopped at max_iter={self.max_iter} for label {label}. Raise max_iter, or tol.",
+                    f"ML stopped at max_iter={self.max_iter} for label {label}. Raise max_iter or tol.",
                     ConvergenceWarning,
                 )
         return scores
 
 
 def reconstruction_weights(X: FloatArray, n_neighbors: int) -> Any:
-    """Sparse W of locally linear embedding: rows sum to one and lie on the nearest rows.
+    """Sparse W of locally linear embedding: weights of the nearest rows, which sum to one.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Rows.
     n_neighbors : int
-        Number of neighbours; of rows that are equally near, the first count.
+        Number of neighbours; of rows that are equally near, the first ones.
 
     Returns
     -------
@@ -136,9 +134,8 @@ def reconstruction_weights(X: FloatArray, n_neighbors: int) -> Any:
         offsets = X[near[part]] - X[part, None, :]
         gram = offsets @ offsets.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
-        gram[:, np.arange(n_neighbors), np.arange(n_neighbors)] += (REGULARISATION * np.where(trace > 0, trace, 1.0))[
-            :, None
-        ]
+        ridge = REGULARISATION * np.where(trace > 0, trace, 1.0)  # copies of a row have a trace of 0
+        gram[:, np.arange(n_neighbors), np.arange(n_neighbors)] += ridge[:, None]
         weights[part] = np.linalg.solve(gram, np.ones((len(gram), n_neighbors, 1)))[..., 0]
     weights /= weights.sum(axis=1, keepdims=True)
     rows = np.repeat(np.arange(n_samples), n_neighbors)

@@ -1,7 +1,7 @@
-"""Learners made for missing degrees, and `complete`, which fills a table of them.
+"""Learners for tables with missing degrees, and `complete`, which fills in the missing degrees.
 
-`IncomLDL` and `WInLDL` are linear models whose predictions are on the simplex; `skldl.SABFGS`, `skldl.SABFGSCV` and
-`skldl.MeanDistribution` learn from missing degrees, too, by the likelihood of what was observed.
+`IncomLDL` and `WInLDL` are linear models whose predictions are projected onto the simplex; `skldl.SABFGS`,
+`skldl.SABFGSCV` and `skldl.MeanDistribution` learn from missing degrees, too, by the likelihood of the observed ones.
 """
 
 from skldl.incomplete._complete import complete

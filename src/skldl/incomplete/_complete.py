@@ -1,18 +1,18 @@
-"""`complete`: fill the gaps of a table of degrees."""
+"""`complete`: fill in the missing degrees of a table by predictions."""
 
 from typing import Any
 
 from sklearn.base import clone
 
 from skldl.base import PartialLDL
-from skldl.exceptions import ParameterError
+from skldl.exceptions import Parameter, ParameterError
 from skldl.maxent import SABFGSCV
 from skldl.utils.column_names import column_names
 from skldl.utils.typing import FloatArray
 
 
 def complete(X: Any, D: Any, estimator: Any = None, *, sample_weight: Any = None) -> FloatArray:
-    """Learn from a table of degrees with gaps and fill them.
+    """Fit an estimator to a table with missing degrees, and fill these in with its predictions.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def complete(X: Any, D: Any, estimator: Any = None, *, sample_weight: Any = None
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Degrees; NaN where they were not observed.
     estimator : estimator, default=None
-        One that learns from missing degrees, such as `skldl.IncomLDL`; None is `skldl.SABFGSCV`. Its parameter
-        ``missing`` determines how missing degrees are read.
+        One that learns from missing degrees, such as `skldl.IncomLDL`; None means `skldl.SABFGSCV`. Its parameter
+        ``missing`` determines what missing degrees mean.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
 
@@ -48,7 +48,8 @@ def complete(X: Any, D: Any, estimator: Any = None, *, sample_weight: Any = None
     model = SABFGSCV() if estimator is None else clone(estimator)
     if not isinstance(model, PartialLDL):
         raise ParameterError(
-            f"estimator={model!r} cannot learn from missing degrees. Give one that can, such as skldl.SABFGSCV()."
+            Parameter("estimator", model),
+            " cannot learn from missing degrees. Pass one that can, such as skldl.SABFGSCV().",
         )
     filled = model.fit(X, D, sample_weight).complete(X, D)
     if column_names(D) and hasattr(D, "iloc"):

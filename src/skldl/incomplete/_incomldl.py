@@ -5,17 +5,17 @@ With the observed cells R_Ω, and means over rows (weights ω that sum to one, �
     min_W  ½ Σ_i ω_i ‖R_i ∘ (x_i W − d_i)‖² + alpha ‖A W‖_*      (the nuclear norm: sum of singular values)
 
 where A is Ω^{1/2} X with the rows √ridge I below it (none for the constant). With ridge = 0 the penalty is that of the
-predictions, as in the paper; the larger it is, the closer to that of the weights themselves. Predictions alone leave
-weights free in directions in which the training rows hardly vary, which matters where there are many features.
+predictions, as in the paper; with a large ridge it is nearly that of the weights. A penalty on predictions alone leaves
+weights free in directions in which the training rows hardly vary, which matters if there are many features.
 
 "admm" keeps the constraints X W ≥ 0 and X W 1 = 1, "prox" drops them. With A = U R (orthonormal columns), V = R W and Q
 the rows of U that belong to X, the predictions are Q V and the penalty is ‖V‖_*, a matrix of the size of W. ‖Q‖ ≤ 1:
 
 - prox: the smooth part has the Lipschitz constant 1, so that accelerated proximal gradient steps V ← SVT(V − ∇, alpha)
   need no line search, where SVT takes alpha off every singular value;
-- admm: split off the predictions Z = X W. The row problem in Z has a diagonal Hessian and is a weighted projection onto
-  the simplex (no quadratic program); the problem in V is replaced by one proximal gradient step, an SVT, which solves
-  it exactly if ridge = 0; then the dual step.
+- admm: the predictions Z = X W are a second variable. The row problem in Z has a diagonal Hessian and is a weighted
+  projection onto the simplex (no quadratic program); the problem in V is replaced by one proximal gradient step, an
+  SVT, which solves it exactly if ridge = 0; then the dual step.
 """
 
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ import numpy as np
 from scipy import linalg
 
 from skldl.base import MISSING
-from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
+from skldl.incomplete._linear import LinearProblem, ProjectedLinearLDL, best_setting, project_weighted
 from skldl.utils.parameters import COUNT, NONE, NOT_NEGATIVE, POSITIVE, integer, one_of
 from skldl.utils.typing import FloatArray
 
-RANK_CUT = 1e-10
-FRACTIONS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which prox predicts nothing
-RIDGES = (0.0, 1.0, 10.0)
-SELECTION_TOL = 1e-3
+RANK_CUT = 1e-10  # relative to the largest singular value: below it are rounding errors of equal columns
+FRACTIONS = (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)  # of the smallest alpha at which the weights are zero
+RIDGES = (0.0, 1.0, 10.0)  # the paper's penalty, and two for tables with many features; chosen by hand
+SELECTION_TOL = 1e-3  # errors on held-out rows do not need the precision of the final fit; chosen by hand
 
 
 class IncomLDL(ProjectedLinearLDL):
@@ -45,9 +45,9 @@ class IncomLDL(ProjectedLinearLDL):
     Parameters
     ----------
     alpha : float, default=None
-        Weight of the nuclear norm. None chooses it by cross-validation without the constraints, as the one of eight
-        values with the least squared error on observed degrees of rows held out. With sums over n rows, as in the
-        paper, the weight is alpha times the square root of n.
+        Weight of the nuclear norm. None chooses one of eight values by cross-validation without the constraints, by the
+        squared error on observed degrees of held-out rows. With sums over n rows, as in the paper, the weight is alpha
+        times the square root of n.
     ridge : float, default=None
         Weight of the coefficients of the standardised features in the nuclear norm, in addition to the predictions; 0
         is the paper's penalty. None chooses 0, 1 or 10 together with alpha, and is 0 if alpha is given.
@@ -64,7 +64,7 @@ class IncomLDL(ProjectedLinearLDL):
         squared distances.
     missing : {"auto", "degrees", "renormalised"}, default="auto"
         What NaN in y means; see `skldl.SABFGS`. With "renormalised" the observed part of each row is multiplied by the
-        mass that the mean distribution has there: the method itself knows true degrees only.
+        mass of the mean distribution on them: the method itself needs true degrees.
 
     Attributes
     ----------
@@ -85,8 +85,7 @@ class IncomLDL(ProjectedLinearLDL):
 
     Notes
     -----
-    Features are standardised and a constant column is added. Predictions for new rows are moved to the nearest
-    distribution.
+    Features are standardised and a constant column is added. Predictions for new rows are projected onto the simplex.
 
     References
     ----------
@@ -145,9 +144,9 @@ class IncomLDL(ProjectedLinearLDL):
         self.coef_, self.intercept_ = problem.to_features(solver.weights())
 
     def _choose(self, problem: LinearProblem) -> tuple[float, float]:
-        """Alpha and ridge with the least squared error on observed degrees of held-out rows.
+        """Alpha and ridge with the smallest squared error on observed degrees of held-out rows.
 
-        The search leaves the constraints out, which is several times as fast, and moves predictions to the simplex.
+        The search leaves the constraints out, which is several times as fast, and projects predictions on the simplex.
         """
         ridges = RIDGES if self.ridge is None else (float(self.ridge),)
         largest = [LowRank(problem, self.rho, ridge).largest_alpha() for ridge in ridges]
@@ -158,15 +157,16 @@ class IncomLDL(ProjectedLinearLDL):
         def path(part: LinearProblem) -> Iterator[FloatArray]:
             for ridge in ridges:
                 solver = LowRank(part, self.rho, ridge)
-                for alpha, _ in (setting for setting in settings if setting[1] == ridge):  # each from the one before
+                # from the largest alpha down: each starts at the solution before
+                for alpha, _ in (setting for setting in settings if setting[1] == ridge):
                     solver.run(alpha, "prox", self.max_iter, max(self.tol, SELECTION_TOL))
                     yield solver.weights()
 
-        return settings[least_error(problem, self.n_folds, path)]
+        return settings[best_setting(problem, self.n_folds, path)]
 
 
 class LowRank:
-    """The two solvers on V, which keep their state between runs.
+    """Solvers for V; each run starts at the result of the run before.
 
     Parameters
     ----------
@@ -199,12 +199,12 @@ class LowRank:
         return float(linalg.norm(self.Q.T @ (self.root * self.problem.D), 2))
 
     def run(self, alpha: float, method: str, max_iter: int, tol: float) -> int:
-        """Run until steps are small, and return their number."""
+        """Run until the steps are small, and return the number of steps."""
         step = self._admm if method == "admm" else self._prox
         return step(alpha, max_iter, tol)
 
     def objective(self, alpha: float) -> float:
-        """The loss at V, without constraints."""
+        """The objective at V, without constraints."""
         miss = (self.Q @ self.V - self.root * self.problem.D) * self.problem.observed
         return 0.5 * float((miss**2).sum()) + alpha * float(linalg.svdvals(self.V).sum())
 
@@ -214,8 +214,9 @@ class LowRank:
         for n_iter in range(1, max_iter + 1):
             gradient = self.Q.T @ ((self.Q @ point - target) * observed)
             V = shrink(point - gradient, alpha)
-            if np.vdot(point - V, V - self.V) > 0:  # the momentum points uphill: begin anew
+            if np.vdot(point - V, V - self.V) > 0:  # the momentum points uphill: restart it
                 momentum = 1.0
+            # Nesterov's sequence of momenta
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             moved = V - self.V
             point = V + (momentum - 1.0) / following * moved
@@ -244,6 +245,6 @@ class LowRank:
 
 
 def shrink(V: FloatArray, amount: float) -> FloatArray:
-    """Take an amount off every singular value, down to zero: the proximal step of the nuclear norm."""
+    """Subtract an amount from every singular value, down to zero: the proximal step of the nuclear norm."""
     left, values, right = linalg.svd(V, full_matrices=False, check_finite=False)
     return np.asarray((left * np.maximum(values - amount, 0.0)) @ right)

@@ -4,10 +4,10 @@ r"""WInLDL: incomplete label distribution learning by weights instead of a penal
 
 Observed degrees have the weight q = 2^{1 − d}, so that small degrees count more. A missing degree has the present
 prediction as its target y, and a weight that grows with the steps t of T: q = (1 + t/T)^{m_j}, where m_j is the mean of
-the observed degrees of label j. Split off Z = X W: each step of ADMM is one weighted projection of rows onto the
-simplex and one least squares problem, whose matrix is factorised once. In the paper nothing penalises W, and with many
-features for few rows the training rows are then fitted exactly, noise and all. So the least squares problem has a
-ridge, which is chosen on held-out rows; 1e-5, the smallest, leaves the method as it was published.
+the observed degrees of label j. With Z = X W as a second variable, each step of ADMM is one weighted projection of rows
+onto the simplex and one least squares problem, whose matrix is factorised once. The paper has no penalty on W, so that
+with many features and few rows the noise of the training rows is fitted exactly. Here the least squares problem has a
+ridge, which is chosen on held-out rows; with 1e-5, the smallest, it is nearly the published method.
 """
 
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ import numpy as np
 from scipy import linalg
 
 from skldl.base import MISSING
-from skldl.incomplete._rows import LinearProblem, ProjectedLinearLDL, least_error, project_weighted
+from skldl.incomplete._linear import LinearProblem, ProjectedLinearLDL, best_setting, project_weighted
 from skldl.utils.parameters import COUNT, NONE, POSITIVE, integer
 from skldl.utils.typing import FloatArray
 
-RIDGES = (1e-5, 1e-2, 0.1, 1.0, 10.0)
-SELECTION_STEPS = 30
+RIDGES = (1e-5, 1e-2, 0.1, 1.0, 10.0)  # the published method, and four for tables with many features; chosen by hand
+SELECTION_STEPS = 30  # enough to compare ridges; chosen by hand
 
 
 class WInLDL(ProjectedLinearLDL):
@@ -31,18 +31,18 @@ class WInLDL(ProjectedLinearLDL):
     Parameters
     ----------
     max_iter : int, default=100
-        Number of steps, T; the weights of missing degrees grow from 1 to 2 to the power of the label's mean over them.
+        Number of steps, T, over which the weight of a missing degree grows from 1 to 2 to the power of the mean degree.
     rho : float, default=2.0
         Weight of the quadratic term of ADMM.
     ridge : float, default=None
-        Added to the diagonal of the mean of products of the standardised features, but not to the constant. 1e-5 is the
-        published method, made soluble where there are more features than rows. None chooses 1e-5, .01, .1, 1 or 10 by
-        cross-validation, as the one with the least squared error on observed degrees of rows held out.
+        Added to the diagonal of the mean of products of the standardised features, but not of the constant. 1e-5 is the
+        published method, which it makes soluble if there are more features than rows. None chooses 1e-5, .01, .1, 1 or
+        10 by cross-validation, by the squared error on observed degrees of held-out rows.
     n_folds : int, default=5
         Number of folds for the choice of ridge.
     missing : {"auto", "degrees", "renormalised"}, default="auto"
         What NaN in y means; see `skldl.SABFGS`. With "renormalised" the observed part of each row is multiplied by the
-        mass that the mean distribution has there: the method itself knows true degrees only.
+        mass of the mean distribution on them: the method itself needs true degrees.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class WInLDL(ProjectedLinearLDL):
 
     Notes
     -----
-    Features are standardised and a constant column is added. The row problem is solved exactly; python-ldl projects
-    without regard to the weights. Predictions for new rows are moved to the nearest distribution.
+    Features are standardised and a constant column is added. The row problem is solved exactly; python-ldl
+    projects without the weights. Predictions for new rows are projected onto the simplex.
 
     References
     ----------
@@ -109,21 +109,21 @@ class WInLDL(ProjectedLinearLDL):
         self.coef_, self.intercept_ = problem.to_features(self._weights(problem, self.ridge_, self.max_iter))
 
     def _choose(self, problem: LinearProblem) -> float:
-        """Ridge with the least squared error on observed degrees of held-out rows."""
+        """Ridge with the smallest squared error on observed degrees of held-out rows."""
 
         def path(part: LinearProblem) -> Iterator[FloatArray]:
             for ridge in RIDGES:
                 yield self._weights(part, ridge, min(self.max_iter, SELECTION_STEPS))
 
-        return RIDGES[least_error(problem, self.n_folds, path)]
+        return RIDGES[best_setting(problem, self.n_folds, path)]
 
     def _weights(self, problem: LinearProblem, ridge: float, n_steps: int) -> FloatArray:
-        """W of shape (1 + n_features, n_labels) after some steps."""
+        """W of shape (1 + n_features, n_labels) after ``n_steps`` steps of ADMM."""
         X, D, observed = problem.X, problem.D, problem.observed
         n_labels = D.shape[1]
         weighted = X * problem.weight[:, None]
         penalty = np.full(X.shape[1], ridge)
-        penalty[0] = 0.0
+        penalty[0] = 0.0  # of the constant
         solve = linalg.cho_factor(X.T @ weighted + np.diag(penalty))
         total = problem.weight @ observed
         mean = np.divide(problem.weight @ D, total, out=np.full(n_labels, 1.0 / n_labels), where=total > 0)

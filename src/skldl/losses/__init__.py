@@ -1,4 +1,4 @@
-"""Smooth losses between distributions, for ordered labels too, and the linear softmax model that is fitted to them."""
+"""Smooth losses between distributions, also for ordered labels, and linear models fitted to them."""
 
 from skldl.losses._dirichletldl import DirichletLDL
 from skldl.losses._rows import COMBINATIONS, LOSSES, resolve_loss

@@ -1,13 +1,13 @@
-"""`DirichletLDL`: predicts a Dirichlet distribution over distributions, whose mean is the prediction.
+"""`DirichletLDL`: predictions are means of Dirichlet distributions, whose precision is learned, too.
 
 With scores f = Wᵀx + b and concentrations a = 1 + softplus(f) the loss of a row is the expected divergence
 
     E_{p ~ Dir(a)} KL(d ‖ p) = Σ_j d_j ln d_j − Σ_j d_j (ψ(a_j) − ψ(a_0)),        a_0 = Σ_j a_j,
 
 or minus the log density of d under Dir(a), plus a small multiple of KL(Dir(a) ‖ Dir(1)). Without the latter the
-precision a_0 of the first loss only grows: a sharper Dirichlet distribution with the same mean has the smaller expected
-divergence. The first loss is linear in d apart from a constant, so it sees the mean of the rows and never their spread;
-the second sees both.
+precision a_0 would grow without bound under the first loss: a sharper Dirichlet distribution with the same mean has a
+smaller expected divergence. The first loss is linear in d apart from a constant, so it depends on the mean of the rows
+alone and not on their spread; the second depends on both.
 """
 
 from collections.abc import Callable
@@ -26,6 +26,10 @@ from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_features
 
 MAX_CONCENTRATION = 1e12  # beyond it slopes, about 1/a, are below the rounding error
+MIN_SPREAD = 1e-6  # total variance of the rows, so that equal rows can be divided by; MAX_START limits the result
+MIN_START_WEIGHT = 1e-3  # smaller weights of the prior start at the precision of this one
+MAX_START = 1e3  # precision of the start: slopes of a larger one are tiny
+MIN_EXCESS = 0.5  # of a concentration above 1 at the start: nearer to 1 softplus is flat
 
 RowLossOfConcentrations = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -54,7 +58,7 @@ def divergence_from_uniform(a: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class DirichletLDL(LinearSoftmaxLDL):
-    r"""Linear model with a Dirichlet output: a distribution and how sure the model is of it.
+    r"""Linear model that predicts Dirichlet distributions: their means and their precisions.
 
     With concentrations :math:`a = 1 + \mathrm{softplus}(W^\top x + b)` and means over rows it minimises
 
@@ -73,8 +77,8 @@ class DirichletLDL(LinearSoftmaxLDL):
         cross-validation of this model linearised at the mean distribution, so that neither the unit of the features
         nor that of the scores, which grow with the precision, matters much.
     loss : {"expected_divergence", "likelihood"}, default="expected_divergence"
-        The expected divergence aims at the mean alone, and the size of its precision depends on ``prior_weight``. The
-        likelihood estimates how widely the true distributions spread around the mean.
+        The expected divergence estimates the mean alone, and its precision depends on ``prior_weight``. The likelihood
+        estimates how widely the true distributions scatter around the mean.
     prior_weight : float, default=1e-2
         Weight of the divergence from the uniform Dirichlet distribution; the precision under the expected divergence
         is about its inverse.
@@ -190,20 +194,20 @@ class DirichletLDL(LinearSoftmaxLDL):
         self._store(LinearFit(*factorisation.to_features(parameters), parameters, run))
 
     def _scores_of_mean(self, D: FloatArray, weight: FloatArray) -> FloatArray:
-        """Scores of a Dirichlet distribution with the mean of D, away from plateaus.
+        """Scores of a Dirichlet distribution with the mean of D, at which the search starts.
 
-        Its precision is about the best without features: the expected divergence exceeds its least value by (c − 1) /
-        (2 a₀), and the prior costs (c − 1)/2 · ln a₀; the likelihood wants the total variance of D. Far below zero
-        softplus is flat, and a search that comes there hardly leaves it.
+        Its precision is about the best without features: the expected divergence exceeds its minimum by (c − 1) /
+        (2 a₀), and the prior adds (c − 1)/2 · ln a₀; under the likelihood, the total variance is that of D. The scores
+        are not far below zero, where softplus is flat and a search makes no progress.
         """
         mean = weight @ D
         if self.loss == "likelihood":
-            spread = max(float(weight @ ((D - mean) ** 2).sum(axis=1)), 1e-6)
+            spread = max(float(weight @ ((D - mean) ** 2).sum(axis=1)), MIN_SPREAD)
             precision = float((mean * (1.0 - mean)).sum()) / spread - 1.0
         else:
-            precision = 1.0 / max(self.prior_weight, 1e-3)
-        a = mean * min(max(precision, 1.0), 1e3)
-        return np.asarray(np.log(np.expm1(np.maximum(a - 1.0, 0.5))))
+            precision = 1.0 / max(self.prior_weight, MIN_START_WEIGHT)
+        a = mean * min(max(precision, 1.0), MAX_START)
+        return np.asarray(np.log(np.expm1(np.maximum(a - 1.0, MIN_EXCESS))))  # the inverse of 1 + softplus
 
     def _strength(self, training: TrainingSet, curvature: FloatArray, response: FloatArray) -> float:
         """``alpha``, or its choice by generalised cross-validation of the model linearised at the mean distribution."""
@@ -230,7 +234,7 @@ class DirichletLDL(LinearSoftmaxLDL):
         Returns
         -------
         ndarray of shape (n_samples,)
-            The sums of the concentrations, at least the number of labels: the larger, the surer.
+            The sums of the concentrations, at least the number of labels; large for certain predictions.
         """
         check_is_fitted(self)
         X = check_features(self, X, reset=False, accept_sparse=self._accept_sparse)
@@ -240,7 +244,7 @@ class DirichletLDL(LinearSoftmaxLDL):
 def linearised(
     row_loss: RowLossOfConcentrations, prior_weight: float, scores: FloatArray, D: FloatArray, weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Curvature of the mean loss in each score, and the changes of the scores that each row asks for.
+    """Curvature of the mean loss in each score, and the Newton step of the scores for each row.
 
     Terms common to all labels are left out, as in `skldl.losses._automatic_alpha`.
     """

@@ -1,13 +1,13 @@
-"""`LinearSoftmaxLDL`: fits p = softmax(Wᵀx + b) to any smooth loss; an algorithm writes only its objective.
+"""`LinearSoftmaxLDL`: base class of models p = softmax(Wᵀx + b) that minimise any smooth objective.
 
 With row weights ω that sum to one, scores S = X W + 1 bᵀ and a smooth function f of all scores, it minimises
 
     f(S) + alpha/2 ‖W‖²,        ∂/∂W = Xᵀ ∂f/∂S + alpha W,        ∂/∂b = Σ_i ∂f/∂s_i.
 
-The search is L-BFGS (`skldl.utils.solvers`) in the whitened coordinates of `skldl.maxent`. It has two phases: a short
-run on the cross-entropy alone, which ends near the optimum of SA-BFGS, and a run on f from there, with the coordinates
-that belong to the mean prediction reached. Where f is not convex the result is the local optimum that this start leads
-to; it does not depend on random numbers.
+The solver is L-BFGS (`skldl.utils.solvers`) in the whitened coordinates of `skldl.maxent`. It has two phases: a short
+run on the cross-entropy alone, which ends near the optimum of SA-BFGS, and a run on f from there, in coordinates for
+the mean prediction at that point. If f is not convex, the result is the local optimum reached from this start; no
+random numbers are used.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,14 +32,14 @@ from skldl.utils.warn import warn
 ScoreObjective = Callable[[FloatArray], tuple[float, FloatArray]]
 Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
 
-FIRST_PHASE_TOL = 1e-4
+FIRST_PHASE_TOL = 1e-4  # the first phase only has to come near; chosen by hand
 FIRST_PHASE_STEPS = 50
 MIN_MEAN_DEGREE = 1e-11  # of a label in the mean prediction that the coordinates are scaled for
 
 
 @dataclass
 class TrainingSet:
-    """Checked data, with a cache for fits with other hyper-parameters: factorisations, clusters, neighbours.
+    """Validated data, with a cache of what fits with several hyper-parameters share, such as factorisations.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ def fit_linear(
         start = np.zeros((n_columns + has_intercept, n_labels))
         if has_intercept:
             start[-1] = np.log(np.maximum(weight @ D, MIN_MEAN_DEGREE))
-            start[-1] -= start[-1].mean()
+            start[-1] -= start[-1].mean()  # of scores that differ by a constant, those with mean zero
         start, _ = run(start, cross_entropy(D, weight), None, FIRST_PHASE_STEPS, FIRST_PHASE_TOL, -np.inf)
     parameters, found = run(start, objective, penalty, max_iter, tol, lower_bound)
     W, b = factorisation.to_features(parameters)
@@ -204,10 +204,10 @@ def fit_linear(
 
 
 class LinearSoftmaxLDL(BaseLDL):
-    """Base class of linear softmax models; a subclass writes `_objective` and has the hyper-parameters below.
+    """Base class of linear softmax models, for subclasses that implement ``_objective``.
 
-    ``alpha``, ``fit_intercept``, ``max_iter`` and ``tol`` are read from the instance. ``_objective(training)`` returns
-    the function of the scores and a value that it cannot fall below. ``alpha_`` is the penalty that was used.
+    ``_objective(training)`` returns the objective as a function of the scores, and a lower bound of it. Subclasses have
+    the hyper-parameters ``alpha``, ``fit_intercept``, ``max_iter`` and ``tol``; ``alpha_`` is the penalty in use.
     """
 
     _linear_scores = True
@@ -229,7 +229,7 @@ class LinearSoftmaxLDL(BaseLDL):
         raise NotImplementedError
 
     def _penalty(self, training: TrainingSet) -> float:
-        """The strength of the penalty: ``alpha``, or the automatic choice, which is made for the divergence."""
+        """The strength of the penalty: ``alpha``, or the automatic choice, which suits the divergence."""
         return training.alpha(self.alpha)
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
@@ -239,7 +239,7 @@ class LinearSoftmaxLDL(BaseLDL):
         return TrainingSet(X, D, row_weights(X.shape[0], sample_weight), bool(self.fit_intercept))
 
     def _fit_shared(self, training: TrainingSet) -> None:
-        """Fit, and reuse results of other fits on the same training set."""
+        """Fit, with results that fits with other hyper-parameters have left in the cache of the training set."""
         objective, lower_bound = self._objective(training)
         self.alpha_ = self._penalty(training)
         fit = fit_linear(
@@ -267,7 +267,7 @@ class LinearSoftmaxLDL(BaseLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """One training set for all values, so that factorisations, clusters and neighbours are computed once."""
+        """Fit for all values with one training set, so that factorisations, clusters, … are computed once."""
         if param == "fit_intercept":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return
@@ -279,10 +279,10 @@ class LinearSoftmaxLDL(BaseLDL):
 
 
 def warn_unless_converged(model: Any, run: Minimum) -> None:
-    """Say how far the run is estimated to be from the optimum, and which hyper-parameter helps.
+    """Warn with the estimated distance from the optimum, and the hyper-parameter to change.
 
-    A run that ended because no step lowers the loss, after steps that lowered it by less than ``tol``, is at a minimum
-    within double precision, although the estimate does not show it: no warning then.
+    There is no warning if no step lowered the loss any further and the last steps lowered it by at most ``tol``: the
+    run is then at a minimum within double precision, although the estimated excess is larger.
     """
     flat = (
         run.n_iter < model.max_iter and run.loss_curve[-min(4, len(run.loss_curve))] - run.loss_curve[-1] <= model.tol

@@ -23,13 +23,13 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
-from skldl.exceptions import DeviceError
+from skldl.exceptions import DeviceError, Parameter
 from skldl.utils.arrays import is_device_array, namespace
 from skldl.utils.parameters import CALLABLE, NOT_NEGATIVE, Constraint, check_value, one_of
 from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray
 
-SMOOTHING = 1e-3
+SMOOTHING = 1e-3  # ε: about the precision to which degrees are known; chosen by hand
 MIN_VARIANCE = 1e-6  # added to the variance of a prediction over its positions: a one-hot prediction has none
 
 
@@ -120,15 +120,15 @@ def quadratic_form(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatA
     p = np.exp(log_p)
     positions = np.arange(d.shape[1])
     A = 1.0 - np.abs(positions[:, None] - positions) / (d.shape[1] - 1)
-    turned = (p - d) @ A
-    return np.einsum("ij,ij->i", p - d, turned), through_softmax(p, 2.0 * turned)
+    product = (p - d) @ A
+    return np.einsum("ij,ij->i", p - d, product), through_softmax(p, 2.0 * product)
 
 
 def cumulative_jensen_shannon(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
     """CJS, ½ Σ_j [F ln(2F/(F + F̂)) + F̂ ln(2F̂/(F + F̂))]."""
     p = np.exp(log_p)
-    true = np.minimum(np.cumsum(d, axis=1)[:, :-1], 1.0)
-    # running sums by logarithms, so that the slope stays finite where p underflows
+    true = np.minimum(np.cumsum(d, axis=1)[:, :-1], 1.0)  # above 1 only by rounding
+    # logarithms of the running sums, so that the slope is finite where p underflows
     log_pred = np.logaddexp.accumulate(log_p, axis=1)[:, :-1]
     pred = np.exp(log_pred)
     log_middle = np.log(np.maximum(0.5 * (true + pred), np.finfo(np.float64).tiny))
@@ -150,7 +150,7 @@ def unimodal(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
     p = np.exp(log_p)
     sign = np.sign(np.arange(d.shape[1] - 1) - d.argmax(axis=1)[:, None])
     values, slope = smooth_hinge(-(p[:, :-1] - p[:, 1:]) * sign)
-    values = np.where(sign == 0, 0.0, values)
+    values = np.where(sign == 0, 0.0, values)  # the smoothed hinge is ε/2 at 0, where the term is to be 0
     slope = slope * sign
     of_p = np.zeros_like(p)
     of_p[:, :-1] -= slope
@@ -197,6 +197,7 @@ COMBINATIONS: dict[str, Mapping[str, float]] = {
 
 
 def _is_sum(loss: Any) -> bool:
+    """Whether a value is a mapping from names of losses to coefficients."""
     if not isinstance(loss, Mapping) or not loss or not set(loss) <= set(LOSSES):
         return False
     return all(NOT_NEGATIVE.accepts(coefficient) for coefficient in loss.values())
@@ -220,8 +221,8 @@ def check_device_loss(loss: Any) -> None:
     for name in names:
         if name not in DEVICE_LOSSES:
             raise DeviceError(
-                f"loss={loss!r} is computed with NumPy alone: on a device choose {' or '.join(DEVICE_LOSSES)}, or pass "
-                "NumPy arrays."
+                Parameter("loss", loss),
+                f" is computed with NumPy: on a device choose {' or '.join(DEVICE_LOSSES)}, or pass NumPy arrays.",
             )
 
 
@@ -257,6 +258,8 @@ def resolve_loss(loss: Any) -> RowLoss:
 
 
 def _sum_of(terms: list[tuple[float, RowLoss]]) -> Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """The weighted sum of several losses."""
+
     def total(log_p: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
         xp = namespace(d)
         gradient = xp.zeros_like(d)

@@ -1,4 +1,4 @@
-"""`SmoothLossLDL`: the maximum entropy model fitted to a loss of choice, losses for ordered labels among them."""
+"""`SmoothLossLDL`: the maximum entropy model with any smooth loss, such as losses for ordered labels."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -13,7 +13,7 @@ class SmoothLossLDL(LinearSoftmaxLDL):
     r"""Maximum entropy model p = softmax(Wᵀx + b) fitted to any smooth loss.
 
     It minimises the weighted mean of the loss over rows plus :math:`\frac{\mathtt{alpha}}{2} \lVert W \rVert^2`. With
-    the Kullback-Leibler divergence it is SA-BFGS. The other losses see the order of the labels: an error between
+    the Kullback-Leibler divergence it is SA-BFGS. The other losses depend on the order of the labels: an error between
     neighbouring labels costs less than one between distant labels. With running sums :math:`F_j = \sum_{k \leq j} d_k`
     and :math:`\hat F_j` of the prediction they are
 
@@ -105,6 +105,7 @@ class SmoothLossLDL(LinearSoftmaxLDL):
         self.tol = tol
 
     def _objective(self, training: TrainingSet) -> tuple[ScoreObjective, float]:
+        # a user's function and the Gaussian likelihood of "concentrated" have no known lower bound
         lower_bound = -np.inf if callable(self.loss) or "concentrated" in self.loss else 0.0
         plain = isinstance(self.loss, str) and self.loss == "kullback_leibler"
         loss = divergence_plus(training.D) if plain else resolve_loss(self.loss)

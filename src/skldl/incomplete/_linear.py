@@ -1,4 +1,4 @@
-"""Common code of `IncomLDL` and `WInLDL`: targets with gaps, features with a constant, rows on the simplex."""
+"""Linear models with missing targets: training rows, weighted projection, choice of settings by cross-validation."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 
 def project_weighted(A: FloatArray, weight: FloatArray) -> FloatArray:
-    r"""Find the nearest distribution of each row, where cells count differently.
+    r"""Project each row onto the simplex in a weighted Euclidean norm.
 
     Solves :math:`\min_z \sum_j \frac{w_j}{2} (z_j - a_j)^2` subject to :math:`z \ge 0, \sum_j z_j = 1` for each row.
-    The solution is :math:`z_j = \max(0, a_j - \tau / w_j)`, where τ is the root of a falling, piecewise linear
+    The solution is :math:`z_j = \max(0, a_j - \tau / w_j)`, where τ is the root of a decreasing, piecewise linear
     function, whose pieces follow from the order of :math:`a_j w_j`: O(c log c).
 
     Parameters
@@ -43,7 +43,7 @@ def project_weighted(A: FloatArray, weight: FloatArray) -> FloatArray:
     order = np.argsort(-A * weight, axis=1)
     a, w = np.take_along_axis(A, order, 1), np.take_along_axis(weight, order, 1)
     tau = (np.cumsum(a, axis=1) - 1.0) / np.cumsum(1.0 / w, axis=1)
-    last = (a * w > tau).sum(axis=1) - 1  # the largest label always stays
+    last = (a * w > tau).sum(axis=1) - 1  # at least 0: the label with the largest a · w is always positive
     threshold = np.take_along_axis(tau, last[:, None], 1)
     return np.maximum(A - threshold / weight, 0.0)
 
@@ -74,18 +74,18 @@ class LinearProblem:
     scale: FloatArray
 
     @classmethod
-    def of(cls, X: Any, D: FloatArray, sample_weight: FloatArray | None, reading: str) -> "LinearProblem":
-        """Prepare checked training data.
+    def of(cls, X: Any, D: FloatArray, sample_weight: FloatArray | None, missing: str) -> "LinearProblem":
+        """Prepare validated training data.
 
-        Where only ratios are known, the observed part of a row is multiplied by the mass that the mean distribution
-        has on the labels observed in that row, so that it is an estimate of the true degrees.
+        With renormalised rows, the observed part of a row is multiplied by the mass of the mean distribution on the
+        labels observed in that row: an estimate of the true degrees.
         """
-        X, D, sample_weight = informative_rows(X, D, sample_weight, reading)
+        X, D, sample_weight = informative_rows(X, D, sample_weight, missing)
         weight = row_weights(len(D), sample_weight)
         observed = ~np.isnan(D)
         degrees = np.where(observed, D, 0.0)
-        if reading == "renormalised":
-            degrees *= (observed @ mean_distribution(D, weight, reading))[:, None]
+        if missing == "renormalised":
+            degrees *= (observed @ mean_distribution(D, weight, missing))[:, None]
         X = np.asarray(X, dtype=np.float64)
         mean, scale = standardisation(X, weight)
         return cls(with_constant((X - mean) * scale), degrees, observed, weight, mean, scale)
@@ -102,7 +102,7 @@ class LinearProblem:
 
 
 class ProjectedLinearLDL(PartialLDL):
-    """Base class of linear models whose predictions are moved to the nearest distribution."""
+    """Base class of linear models whose predictions are projected onto the simplex."""
 
     _accept_sparse = False
     coef_: FloatArray
@@ -112,8 +112,8 @@ class ProjectedLinearLDL(PartialLDL):
         return project(np.asarray(X @ self.coef_.T + self.intercept_, dtype=np.float64))
 
 
-def least_error(problem: LinearProblem, n_folds: int, path: Callable[[LinearProblem], Iterable[FloatArray]]) -> int:
-    """Find the setting with the least squared error on observed degrees of held-out rows.
+def best_setting(problem: LinearProblem, n_folds: int, path: Callable[[LinearProblem], Iterable[FloatArray]]) -> int:
+    """Find the setting with the smallest squared error on observed degrees of held-out rows.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ def least_error(problem: LinearProblem, n_folds: int, path: Callable[[LinearProb
     n_folds : int
         Number of folds; at most one for each row.
     path : callable
-        Gives the weights of each setting, one after the other, when it is given part of the rows.
+        From a problem of some of the rows to the weights of each setting, in order.
 
     Returns
     -------
     int
-        Place of the setting; the first of equal ones, and the first if there is but one row.
+        Position of the setting; of equal ones the first, and 0 if there is only one row.
     """
     n_samples = len(problem.D)
     if n_samples < 2:
