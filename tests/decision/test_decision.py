@@ -1,13 +1,12 @@
-"""LDL4C, LDLHR, LDLM: common checks, objectives by loops without smoothing, finite differences, decisions."""
+"""LDL4C, LDLHR, LDLM: common checks, objectives by loops with and without smoothing, optima, decisions."""
 
 import numpy as np
 import pytest
 from scipy import optimize
+from sklearn.base import clone
 
 from skldl.baseline import MeanDistribution
 from skldl.decision import LDL4C, LDLHR, LDLM
-from skldl.decision._terms import TopLabels
-from skldl.losses._linear_softmax import TrainingSet
 from skldl.metrics import argmax_accuracy, error_probability, kullback_leibler
 from skldl.simplex import entropy, softmax
 from skldl.testing import check_estimator, make_distributions
@@ -24,29 +23,39 @@ def test_common_checks_of_ldlm():
     check_estimator(LDLM(), expected_failed_checks={"check_odd_shapes": ONE_HOT})
 
 
-def ldl4c_row(p, d, m):
-    first, second = np.argsort(-d)[:2]
-    return entropy(d) * np.abs(d - p).sum() + m.margin_weight * max(0, 1 - (p[first] - p[second]) / m.rho)
+def absolute(x, smoothing):
+    """|x|, smoothed."""
+    return np.sqrt(x * x + smoothing**2) - smoothing
 
 
-def _margin(p, first, rho):
-    return sum(max(0, rho - (p[first] - p[j])) for j in range(len(p)) if j != first)
+def hinge(x, smoothing):
+    """max(0, x), smoothed."""
+    return 0.5 * (x + np.sqrt(x * x + smoothing**2))
 
 
-def ldlhr_row(p, d, m):
+def ldl4c_row(p, d, m, e):
+    first, second = np.argsort(-d, kind="stable")[:2]
+    return entropy(d) * absolute(d - p, e).sum() + m.margin_weight / m.rho * hinge(m.rho - (p[first] - p[second]), e)
+
+
+def _margin(p, first, rho, e):
+    return sum(hinge(rho - (p[first] - p[j]), e) for j in range(len(p)) if j != first)
+
+
+def ldlhr_row(p, d, m, e):
     first = d.argmax()
-    rest = sum(abs(d[j] - p[j]) for j in range(len(p)) if j != first)
-    top = np.abs(np.eye(len(p))[first] - p).sum()
-    return top + m.margin_weight * _margin(p, first, m.rho) + m.rest_weight * rest
+    rest = sum(absolute(d[j] - p[j], e) for j in range(len(p)) if j != first)
+    top = absolute(np.eye(len(p))[first] - p, e).sum()
+    return top + m.margin_weight * _margin(p, first, m.rho, e) + m.rest_weight * rest
 
 
-def ldlm_row(p, d, m):
+def ldlm_row(p, d, m, e):
     first = d.argmax()
-    degrees = np.sort(d)[::-1]
-    rest = sum(abs(d[j] - p[j]) for j in range(len(p)) if j != first)
-    top = max(0, np.abs(np.eye(len(p))[first] - p).sum() - m.rho)
-    rest = max(0, rest - (degrees[1] - degrees[2]))
-    return top + m.margin_weight * _margin(p, first, m.rho) + m.rest_weight * rest
+    degrees = np.r_[np.sort(d)[::-1], 0.0]  # with two labels, the third degree counts as 0
+    rest = sum(absolute(d[j] - p[j], e) for j in range(len(p)) if j != first)
+    top = hinge(absolute(np.eye(len(p))[first] - p, e).sum() - m.rho, e)
+    rest = hinge(rest - (degrees[1] - degrees[2]), e)
+    return top + m.margin_weight * _margin(p, first, m.rho, e) + m.rest_weight * rest
 
 
 MODELS = [
@@ -56,31 +65,25 @@ MODELS = [
 ]
 
 
+@pytest.mark.parametrize("shape", [(30, 3, 4), (20, 2, 2)])
 @pytest.mark.parametrize(("model", "row"), MODELS, ids=["LDL4C", "LDLHR", "LDLM"])
-def test_objective_is_the_papers_in_the_limit_of_no_smoothing(model, row):
-    X, D = make_distributions(30, 3, 4)
-    weight = np.random.default_rng(0).dirichlet(np.ones(30))
-    S = np.random.default_rng(1).normal(size=D.shape)
-    expected = sum(w * row(p, d, model) for w, p, d in zip(weight, softmax(S), D, strict=True))
-    gaps = []
-    for smoothing in (1e-2, 1e-4, 1e-6):
-        model.set_params(smoothing=smoothing)
-        gaps.append(abs(model._objective(TrainingSet(X, D, weight, False))[0](S)[0] - expected))
-    assert gaps[2] < 1e-4
-    assert gaps[2] < gaps[1] < gaps[0]
+def test_smoothed_objective_by_loops_and_its_optimum(model, row, shape):
+    X, D = make_distributions(*shape)
+    D[0] = 1 / shape[2]  # a tie: the first label is the top one
+    weight = np.random.default_rng(0).dirichlet(np.ones(len(X)))
+    smoothing = 1e-2
+    model = clone(model).set_params(smoothing=smoothing, tol=1e-11).fit(X, D, weight)
 
+    def objective(flat):
+        parameters = flat.reshape(shape[1] + 1, shape[2])
+        P = softmax(X @ parameters[:-1] + parameters[-1])
+        rows = [row(p, d, model, smoothing) for p, d in zip(P, D, strict=True)]
+        return weight @ rows + 0.5e-2 * (parameters[:-1] ** 2).sum()
 
-@pytest.mark.parametrize(("model", "row"), MODELS, ids=["LDL4C", "LDLHR", "LDLM"])
-def test_gradient_by_differences(model, row):
-    X, D = make_distributions(10, 3, 4)
-    objective = model.set_params(smoothing=1e-2)._objective(TrainingSet(X, D, np.full(10, 0.1), False))[0]
-    S = np.random.default_rng(1).normal(size=D.shape)
-    _, gradient = objective(S)
-    for place in np.ndindex(S.shape):
-        step = np.zeros_like(S)
-        step[place] = 1e-6
-        slope = (objective(S + step)[0] - objective(S - step)[0]) / 2e-6
-        assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-8)
+    end = np.vstack([model.coef_.T, model.intercept_]).ravel()
+    assert objective(end) == pytest.approx(model.loss_curve_[-1], rel=1e-10)
+    lower = optimize.minimize(objective, end, method="BFGS", options={"gtol": 1e-8, "maxiter": 60}).fun
+    assert objective(end) - lower < 1e-8
 
 
 @pytest.mark.parametrize(("model", "row"), MODELS, ids=["LDL4C", "LDLHR", "LDLM"])
@@ -91,19 +94,12 @@ def test_no_lower_objective_nearby_without_smoothing(model, row):
 
     def objective(flat):
         W = flat.reshape(3, 3)
-        rows = [row(p, d, model) for p, d in zip(softmax(X @ W + model.intercept_), D, strict=True)]
+        rows = [row(p, d, model, 0.0) for p, d in zip(softmax(X @ W + model.intercept_), D, strict=True)]
         return np.mean(rows) + 0.5e-2 * (W**2).sum()
 
     end = model.coef_.T.ravel()
     lower = optimize.minimize(objective, end, method="Powell", options={"maxiter": 3}).fun
     assert objective(end) - lower < 2e-3
-
-
-def test_top_labels_with_two_labels_and_ties():
-    top = TopLabels.of(np.array([[0.3, 0.7], [0.5, 0.5]]))
-    np.testing.assert_array_equal(top.first, [1, 0])
-    np.testing.assert_allclose(top.gap, [0.3, 0.5])
-    np.testing.assert_array_equal(top.one_hot, [[0, 1], [1, 0]])
 
 
 @pytest.mark.parametrize("model", [LDL4C(), LDLHR(), LDLM()], ids=str)

@@ -8,15 +8,7 @@ from sklearn.base import clone
 from skldl.correlation import BDLDL, LDLDPA, LDLHVLC, LDLLC, LDLLDM, LDLLRR, LDLSCL
 from skldl.decision import LDL4C, LDLHR, LDLM
 from skldl.losses import DirichletLDL, SmoothLossLDL
-from skldl.losses._automatic_alpha import (
-    CANDIDATES,
-    automatic_alpha,
-    count_different_rows,
-    generalised_cross_validation,
-    ridge_penalty,
-)
-from skldl.maxent import _moments
-from skldl.maxent._whitening import factorise
+from skldl.losses._automatic_alpha import count_different_rows  # one row more or less rarely changes a result
 from skldl.metrics import kullback_leibler
 from skldl.testing import make_distributions
 
@@ -37,21 +29,35 @@ def scores_by_hat_matrices(X, Z, weight, curvature, alphas):
     return scores
 
 
-@pytest.mark.parametrize("shape", [(60, 4, 3), (16, 30, 4)])  # the second is factorised over the rows
-@pytest.mark.parametrize("cells", [1 << 18, 10])
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_choice_is_the_minimum_by_hat_matrices(shape, fit_intercept, cells, monkeypatch):
-    monkeypatch.setattr("skldl.losses._automatic_alpha.BLOCK_CELLS", cells)
+def candidates(X, weight):
+    """25 values from 1e-10 to 100 times the mean eigenvalue of the weighted mean of x xᵀ."""
+    return weight @ (X**2).sum(axis=1) / min(X.shape) * np.logspace(-10, 2, 25)
+
+
+@pytest.mark.parametrize(
+    ("shape", "fit_intercept"),
+    [((60, 4, 3), False), ((60, 4, 3), True), ((16, 30, 4), False), ((70, 60, 180), False)],
+    ids=["columns", "intercept", "rows", "blocks"],  # of the factorisation; the last in two blocks of candidates
+)
+def test_choice_is_the_minimum_by_hat_matrices(shape, fit_intercept):
     X, D = make_distributions(*shape)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(X))
-    weight /= weight.sum()
-    factorisation = factorise(X, weight, fit_intercept=fit_intercept, scale_free=False)
-    chosen = automatic_alpha(factorisation, D, weight, len(X))
-    mean = weight @ D
-    centred = X - weight @ X if fit_intercept else X
-    alphas = factorisation.eigenvalues.mean() * CANDIDATES
-    scores = scores_by_hat_matrices(centred, (D - mean) / mean, weight, mean, alphas)
+    share = weight / weight.sum()
+    mean = share @ D
+    centred = X - share @ X if fit_intercept else X
+    alphas = candidates(centred, share)
+    scores = scores_by_hat_matrices(centred, (D - mean) / mean, share, mean, alphas)
+    chosen = SmoothLossLDL(fit_intercept=fit_intercept).fit(X, D, weight).alpha_
     assert chosen == pytest.approx(alphas[np.argmin(scores)], rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(60, 4, 3), (16, 30, 4)])
+def test_choice_of_bdldl_is_that_of_ridge_regression_of_all_labels(shape):
+    X, D = make_distributions(*shape)
+    weight = np.full(len(X), 1 / len(X))
+    alphas = candidates(X, weight)
+    scores = scores_by_hat_matrices(X, D, weight, np.ones(shape[2]), alphas)
+    assert BDLDL().fit(X, D).alpha_ == pytest.approx(alphas[np.argmin(scores)], rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", LINEAR)
@@ -85,15 +91,13 @@ def test_noise_is_shrunk_to_the_mean_and_signal_is_not():
     assert SmoothLossLDL().fit(X, D).alpha_ < model.alpha_
 
 
-def test_without_a_direction_with_one_row_and_without_eigenvalues(monkeypatch):
-    one = np.ones(2)
-    assert generalised_cross_validation(np.zeros(3), np.zeros((3, 2)), one, one, 10) == 1.0
-    assert generalised_cross_validation(np.full(3, 2.0), np.ones((3, 2)), one, one, 1) == pytest.approx(2e-10)
-    X, D = make_distributions(60, 6, 3)
-    weight = np.full(60, 1 / 60)
-    monkeypatch.setattr(_moments, "MAX_MATRIX", 5)
-    diagonal = factorise(X, weight, fit_intercept=False, scale_free=False)
-    assert ridge_penalty(diagonal, D, weight, np.ones(3), 60) == pytest.approx(0.1 * (X**2).mean())
+def test_constant_features_one_row_and_more_columns_than_are_factorised():
+    _, D = make_distributions(10, 2, 3)
+    assert SmoothLossLDL().fit(np.ones((10, 2)), D).alpha_ == 1.0
+    assert SmoothLossLDL(fit_intercept=False).fit([[2.0]], D[:1]).alpha_ == pytest.approx(4e-10)
+    many = sparse.eye_array(5001, format="csr")
+    model = SmoothLossLDL(fit_intercept=False).fit(many, np.tile([[0.4, 0.6]], (5001, 1)))
+    assert model.alpha_ == pytest.approx(0.1 / 5001)  # a tenth of the mean square of the columns
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
@@ -107,7 +111,7 @@ def test_copies_count_once(form, monkeypatch):
     assert count_different_rows(form(np.vstack([X, X])), np.vstack([D, D])) == 29
 
 
-def test_a_word_that_is_no_choice_is_refused():
+def test_a_word_that_is_no_choice_is_rejected():
     X, D = make_distributions()
     for model in (SmoothLossLDL(), BDLDL(), LDLSCL()):
         with pytest.raises(ValueError, match=r"alpha='best' must be 'auto' or a finite number of at least 0"):
