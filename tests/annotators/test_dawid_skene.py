@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl.annotators import DawidSkene
-from skldl.annotators._dawid_skene import NO_PARAMETERS, OrderedProbit
 from skldl.distributions import from_votes
 from skldl.exceptions import (
     DataError,
@@ -127,26 +126,25 @@ def test_objective_is_the_log_posterior(votes):
 
 
 def test_ordered_probit_meets_numerical_optimisation():
-    generator = np.random.default_rng(0)
-    values = np.array([-2.0, -1.0, 0.0, 1.5, 2.0])
-    probit = OrderedProbit(values)
-    counts = generator.gamma(0.7, 5.0, size=(4, 5, 5)) + 20 * np.eye(5)
-    parameters = NO_PARAMETERS
-    for _ in range(20):  # each call makes a few steps
-        confusion, parameters = probit(counts, parameters)
-    np.testing.assert_allclose(confusion.sum(axis=2), 1)
+    """With the truth of all items known, severity and spread are those of the largest likelihood of the answers."""
+    values = [-2, -1, 0, 1.5, 2]
+    counts = np.random.default_rng(0).poisson(3, size=(4, 5, 5)) + 20 * np.eye(5, dtype=int)
+    rater, truth, answer = (np.repeat(place.ravel(), counts.ravel()) for place in np.indices(counts.shape))
+    votes = {"item": np.arange(len(rater)), "who": rater, "says": [values[y] for y in answer]}
+    gold = {i: values[k] for i, k in enumerate(truth)}
+    model = DawidSkene("ordinal", prior_strength=0.0, tol=1e-12).fit(votes, gold=gold, **LONG)
+    np.testing.assert_allclose(model.confusion_.sum(axis=2), 1)
     edges = np.array([-np.inf, -1.5, -0.5, 0.75, 1.75, np.inf])
 
     def loss(x, N):
-        shift, spread = x[0], np.exp(x[1])
-        P = np.diff(stats.norm.cdf(edges[None], values[:, None] + shift, spread), axis=1)
+        P = np.diff(stats.norm.cdf(edges[None], np.array(values)[:, None] + x[0], np.exp(x[1])), axis=1)
         return -(N * np.log(P)).sum()
 
-    for r in range(4):
-        best = optimize.minimize(loss, [0.0, 0.0], args=(counts[r],), method="Nelder-Mead", options={"xatol": 1e-8})
-        found = [parameters[r, 1] / parameters[r, 0], -np.log(parameters[r, 0])]
-        np.testing.assert_allclose(found, best.x, atol=1e-4)
-        assert -(counts[r] * np.log(confusion[r])).sum() <= best.fun + 1e-7
+    for name, N in enumerate(counts):
+        r = model.annotators_.index(name)
+        best = optimize.minimize(loss, [0.0, 0.0], args=(N,), method="Nelder-Mead", options={"xatol": 1e-8})
+        np.testing.assert_allclose([model.severity_[r], np.log(model.spread_[r])], best.x, atol=1e-4)
+        assert -(N * np.log(model.confusion_[r])).sum() <= best.fun + 1e-7
 
 
 def test_severity_and_spread_are_found(simulate):

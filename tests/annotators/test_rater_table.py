@@ -69,19 +69,19 @@ def test_interval_of_a_rater_who_is_always_right_is_narrow():
 
 
 def test_own_votes_take_no_part(simulate, one_coin_raters):
+    """The agreement is the mean probability of the answer under the posterior of the other raters."""
     _, votes = simulate(one_coin_raters([0.9, 0.8, 0.7], 2), 200, 2)
     model = DawidSkene().fit(votes, **LONG)
-    from skldl.annotators._rater_table import _compare
-
-    seen = _compare(model)
-    for vote in (0, 5, 77):
-        i, r = model._triples.item[vote], model._triples.rater[vote]
-        others = [v for v in np.flatnonzero(model._triples.item == i) if v != vote]
+    confusion = {name: model.confusion_[r] for r, name in enumerate(model.annotators_)}
+    given = {name: [] for name in confusion}
+    for vote, (item, who, says) in enumerate(zip(*votes.values(), strict=True)):
         p = model.class_prior_.copy()
-        for v in others:
-            p *= model.confusion_[model._triples.rater[v]][:, model._triples.label[v]]
-        np.testing.assert_allclose(seen.truth[vote], p / p.sum(), atol=1e-6)
-        assert seen.rater[vote] == r
+        for other in np.flatnonzero(votes["item"] == item):
+            if other != vote:
+                p *= confusion[votes["who"][other]][:, votes["says"][other]]
+        given[who].append(p[says] / p.sum())
+    table = rater_table(model)
+    np.testing.assert_allclose(table.agreement, [np.mean(given[name]) for name in table.rater], atol=1e-6)
 
 
 def test_flags_habit_contrary_and_too_few_votes(simulate, one_coin_raters):

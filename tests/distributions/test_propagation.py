@@ -10,7 +10,6 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils.estimator_checks import check_estimator
 
 from skldl.distributions import PropagationEnhancer, from_label_sets
-from skldl.distributions._propagation import propagate
 from skldl.exceptions import DataError, LengthMismatchError, SingleLabelError, ZeroRowError
 
 X, Y = make_multilabel_classification(n_samples=60, n_classes=4, allow_unlabeled=False, random_state=0)
@@ -25,14 +24,15 @@ def _iterate(A, L, alpha):
     return F
 
 
+@pytest.mark.parametrize("n_neighbors", [5, None])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9])
-def test_closed_form_is_where_the_iteration_ends(alpha):
-    A = np.exp(-pairwise_distances(X) / 10)
-    np.fill_diagonal(A, 0)
-    A[np.median(A) > A] = 0
+def test_closed_form_is_where_the_iteration_ends(alpha, n_neighbors):
+    distances = pairwise_distances(X) + np.diag(np.full(60, np.inf))
+    tied = distances <= np.sort(distances, axis=1)[:, [(n_neighbors or 59) - 1]]
+    A = np.where(tied | tied.T, np.exp(-0.5 * (distances / 9.0) ** 2), 0.0)
     expected = _iterate(A, Y.astype(float), alpha)
-    np.testing.assert_allclose(propagate(A, Y.astype(float), alpha), expected, atol=1e-10)
-    np.testing.assert_allclose(propagate(sparse.csr_matrix(A), Y.astype(float), alpha), expected, atol=1e-10)
+    model = PropagationEnhancer(alpha, n_neighbors, bandwidth=9.0).fit(X, Y)
+    np.testing.assert_allclose(model.distributions_, expected / expected.sum(axis=1, keepdims=True), atol=1e-10)
 
 
 def test_all_neighbours_are_the_full_graph():

@@ -15,7 +15,6 @@ from scipy import io, optimize, special
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl.distributions import from_rankings
-from skldl.distributions._rankings import pairwise_fractions, plackett_luce, solve_program
 from skldl.exceptions import (
     DimensionError,
     EmptyDataError,
@@ -153,13 +152,14 @@ def test_bad_rankings(rankings, options, error, words):
         from_rankings(rankings, **options)
 
 
-def test_a_search_that_stops_early_says_so(monkeypatch):
-    places = np.array([[[0, 1, 3], [1, 0, 2]]])
-    with pytest.warns(ConvergenceWarning, match="regularization"):
-        plackett_luce(places, np.array([[2, 3]]), regularization=0.1, max_iter=1, tol=1e-12)
-    monkeypatch.setattr("skldl.distributions._rankings.MAX_STEPS", 1)
-    with pytest.warns(ConvergenceWarning, match="evenness"):
-        solve_program(pairwise_fractions(places), np.ones((1, 3), dtype=bool), margin=0.05, evenness=1e-3)
+@pytest.mark.parametrize(
+    ("method", "limit", "words"),
+    [("plackett-luce", "MAX_PLACKETT_LUCE_STEPS", "regularization"), ("program", "MAX_STEPS", "evenness")],
+)
+def test_a_search_that_stops_early_warns(monkeypatch, method, limit, words):
+    monkeypatch.setattr(f"skldl.distributions._rankings.{limit}", 1)
+    with pytest.warns(ConvergenceWarning, match=words):
+        from_rankings([[[0, 1], [1, 0, 2]]], n_labels=3, method=method)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from skldl.exceptions import (
     ZeroRowError,
 )
 from skldl.metrics import PAPER_MEASURES, chebyshev
-from skldl.metrics._noise_floor import fit_dirichlet
 
 N = None
 # The reliability data of Krippendorff's "Computing Krippendorff's alpha-reliability": four observers, twelve units.
@@ -206,13 +205,6 @@ def test_the_ceiling_is_the_noise_floor_wherever_votes_are_whole():
         assert votes.noise_ceiling(chebyshev, n_splits=1, random_state=None)["chebyshev"].ceiling > 0
     smoothed = from_votes(rows, labels=[0, 1, 2], smoothing=0.5).noise_ceiling(n_splits=1)
     assert smoothed["chebyshev"].ceiling < ceilings["chebyshev"].ceiling
-
-
-def test_precision_of_the_prior_is_found():
-    generator = np.random.default_rng(0)
-    alpha = np.array([2.0, 1.0, 3.0])
-    counts = np.array([generator.multinomial(20, p) for p in generator.dirichlet(alpha, 4000)], dtype=float)
-    np.testing.assert_allclose(fit_dirichlet(counts), alpha, rtol=0.1)
 
 
 @pytest.mark.parametrize("library", [pd, pl])
