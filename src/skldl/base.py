@@ -11,10 +11,9 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skldl._algorithms import hint_on_missing_degrees
+from skldl._algorithms import hint_on_missing_degrees, names_with
 from skldl.chunks import Rows
 from skldl.chunks._arrays import CheckedRows
-from skldl.chunks._names import keep_names, refuse_more, refuse_rows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.utils.arrays import computing_on, is_device_array, is_foreign, least_number, to_numpy
 from skldl.utils.column_names import column_names, label_names, order_of_labels
@@ -154,7 +153,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
         """Check hyper-parameters, X, y and weights, and keep the names of features and labels."""
         check_parameters(self)
-        refuse_rows(self, X)
+        if isinstance(X, Rows):
+            raise DataError(
+                f"{type(self).__name__} cannot learn from rows in chunks. Pass arrays, or use {names_with('chunks')}."
+            )
         if y is None:
             raise DataError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None. "
@@ -172,8 +174,22 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         return X, D, weight
 
     def _check_rows(self, rows: Rows, y: Any, sample_weight: Any) -> None:
-        """Check what was given besides rows in chunks, and keep the names of their features and labels."""
-        keep_names(self, rows, y, sample_weight)
+        """Check what was given besides rows in chunks, and keep numbers and names of their features and labels."""
+        _check_nothing_besides(rows, y, sample_weight)
+        layout = rows.layout
+        if layout.n_labels is None:
+            raise DataError(
+                f"The {type(rows).__name__} holds no label distributions to learn from. Say which columns are labels, "
+                "or pass y to it."
+            )
+        self.n_features_in_ = layout.n_features
+        for name in ("feature_names_in_", "_integer_columns"):  # of a fit before
+            self.__dict__.pop(name, None)
+        if layout.feature_names is not None:
+            self.feature_names_in_ = np.array(layout.feature_names, dtype=object)
+        names = layout.label_names or [f"label_{j}" for j in range(layout.n_labels)]
+        self.label_names_ = np.array(names, dtype=object)
+        self.n_labels_ = layout.n_labels
 
     def _check_target(self, y: Any, X: Any) -> FloatArray:
         hint = partial(hint_on_missing_degrees, type(self).__name__)
@@ -305,7 +321,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         from skldl.metrics._in_chunks import evaluate
 
         if isinstance(X, Rows):
-            refuse_more(X, y, sample_weight)
+            _check_nothing_besides(X, y, sample_weight)
             return -evaluate(self, X, measures=[kullback_leibler])[kullback_leibler.name]
         predicted = self.predict(X)
         if not is_device_array(predicted):
@@ -348,6 +364,15 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         tags.target_tags = DistributionTargetTags.of(tags.target_tags, missing_degrees=self._allow_missing_degrees)
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def _check_nothing_besides(rows: Rows, y: Any, sample_weight: Any) -> None:
+    """Raise if distributions or weights are given besides rows in chunks."""
+    if y is not None or sample_weight is not None:
+        raise DataError(
+            "X is a source of rows in chunks, which brings its own distributions and weights: give them to "
+            f"{type(rows).__name__}, and leave y and sample_weight out."
+        )
 
 
 def _data_frame(distributions: FloatArray, names: list[str], output: str, index: Any) -> Any:

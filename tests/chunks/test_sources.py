@@ -218,7 +218,7 @@ def test_what_can_be_read_only_once_is_refused(table):
 
     rows = IterableRows(taken)
     list(rows.read())
-    with pytest.raises(DataError, match="gave 40 rows in the first pass and 0 now"):
+    with pytest.raises(DataError, match="had 40 rows in the first pass and 0 now"):
         list(rows.read())
 
 

@@ -1,12 +1,12 @@
 """Rows that are read in chunks: training data that need not fit into memory.
 
-An estimator that can learn from sums over rows takes such a source instead of arrays:
+Estimators that learn from sums over rows accept a source of rows instead of arrays:
 ``SABFGS(alpha=1e-4, fit_intercept=True).fit(ParquetRows("ratings/", labels="r_*"))``. Sources are `ArrayRows` (arrays,
-memory maps, sparse matrices), `IterableRows` (any Python code), `ParquetRows` and `DaskRows`; a source of your own
-derives from `Rows`. `ClusterRows` lets the workers of a Dask cluster read and keep them. `RecordedRows` keeps the
-result of every pass, so that a fit can go on after it was stopped.
+memory maps, sparse matrices), `IterableRows` (any Python code), `ParquetRows` and `DaskRows`; further sources derive
+from `Rows`. With `ClusterRows` the workers of a Dask cluster read the rows and keep them in memory. `RecordedRows`
+stores the result of each pass, so that an interrupted fit can be resumed.
 
-`predict` yields predictions chunk by chunk, where ``model.predict(rows)`` gives them in one array; `evaluate` and
+`predict` yields predictions chunk by chunk, while ``model.predict(rows)`` returns them in one array; `evaluate` and
 `skill` judge a model on rows in chunks, `evaluate_pairs` and `skill_of_pairs` predictions that come in chunks.
 """
 
@@ -16,9 +16,8 @@ from typing import Any
 from skldl.chunks._arrays import ArrayRows
 from skldl.chunks._dask import ClusterRows, DaskRows
 from skldl.chunks._iterables import IterableRows
-from skldl.chunks._layout import Layout, Piece
 from skldl.chunks._recorded import FolderJournal, Journal, RecordedRows
-from skldl.chunks._rows import Chunk, Rows
+from skldl.chunks._rows import Chunk, Layout, Piece, Rows
 
 __all__ = [
     "ArrayRows",

@@ -1,15 +1,13 @@
 """Rows from arrays: in memory, memory-mapped, sparse, or on a device."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Chunk, Merge, Rows, Sums, check_chunk_rows, rows_in_chunk
+from skldl.chunks._rows import Chunk, Layout, Merge, Piece, Rows, Sums, check_chunk_rows, rows_in_chunk
 from skldl.exceptions import DatasetError, LengthMismatchError
 from skldl.utils.arrays import is_device_array, rows_on_host, to_numpy_together
 from skldl.utils.typing import FloatArray
@@ -18,14 +16,14 @@ from skldl.utils.typing import FloatArray
 class ArrayRows(Rows):
     """Rows of arrays, read in chunks.
 
-    A memory-mapped array is read from the disk chunk by chunk in every pass, so that it may be larger than the memory.
+    A memory-mapped array is read from disk chunk by chunk in every pass, so it can be larger than the memory.
 
     Parameters
     ----------
     X : array-like, DataFrame, sparse matrix or path of a ``.npy`` file, of shape (n_samples, n_features)
         Features. A path is opened as a memory map.
     y : array-like, DataFrame or path of a ``.npy`` file, of shape (n_samples, n_labels), default=None
-        Label distributions; None for rows to predict.
+        Label distributions; None if the rows are only predicted.
     weight : array-like of shape (n_samples,) or path of a ``.npy`` file, default=None
         Weight of each row.
     chunk_rows : int, default=None
@@ -81,7 +79,7 @@ class ArrayRows(Rows):
             yield Piece(_some(self.X, some), y, weight, self._name(), first)
 
     def _named(self, layout: Layout) -> Layout:
-        return with_names(layout, *self.names)
+        return layout.named(*self.names)
 
     def _chunk_size(self) -> int:
         if sparse.issparse(self.X):
@@ -97,10 +95,10 @@ class ArrayRows(Rows):
 
 
 class CheckedRows(Rows):
-    """Rows that have been checked, all of them with weight, in memory or on a device.
+    """Rows in memory or on a device that have been checked, all with positive weight.
 
-    They are one chunk: a pass is one call of its function, without a copy or a further check. What the function returns
-    on a device comes back as NumPy arrays.
+    They are one chunk: a pass is one call of its function, without a copy and without further checks. Results on a
+    device are converted to NumPy arrays.
 
     Parameters
     ----------
@@ -137,7 +135,7 @@ class CheckedRows(Rows):
 
 
 def in_memory(rows: Rows) -> CheckedRows:
-    """All rows with weight in the main memory, for what needs all at once and is wanted only where they are few."""
+    """Load all rows with positive weight into main memory; for computations on few rows that need them all."""
     if isinstance(rows, CheckedRows):
         chunk = rows.chunk
         return CheckedRows(*rows_on_host(chunk.X, chunk.D, chunk.weight)) if is_device_array(chunk.X) else rows
@@ -152,23 +150,8 @@ def in_memory(rows: Rows) -> CheckedRows:
     )
 
 
-def with_names(layout: Layout, feature_names: Sequence[str] | None, label_names: Sequence[str] | None) -> Layout:
-    """Put in names that were given; they must be as many as there are columns."""
-    for names, count, what in (
-        (feature_names, layout.n_features, "feature_names"),
-        (label_names, layout.n_labels, "label_names"),
-    ):
-        if names is not None and len(names) != count:
-            raise LengthMismatchError(f"{what} has {len(names)} names for {count} columns. Pass one name for each.")
-    if feature_names is not None:
-        layout = replace(layout, feature_names=tuple(str(name) for name in feature_names))
-    if label_names is not None:
-        layout = replace(layout, label_names=tuple(str(name) for name in label_names))
-    return layout
-
-
 def _opened(values: Any) -> Any:
-    """Memory-map the file of a path; anything else as it is."""
+    """Memory-map the file of a path; return anything else unchanged."""
     if not isinstance(values, str | PathLike):
         return values
     try:

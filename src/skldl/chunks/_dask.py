@@ -1,8 +1,8 @@
 """Rows of Dask collections, and rows on a Dask cluster.
 
 On a cluster, blocks of rows stay on their workers, and only sums are sent. Every block is a task that reads and checks
-its rows and keeps them in the memory of a worker. A pass sends the arguments of a function to the workers, applies it
-to each block where the block is, and adds the results in a tree that depends on the number of blocks alone, so that a
+its rows and keeps them in the memory of a worker. A pass sends a function with its arguments to the workers, applies it
+to each block there, and adds the results in a tree that depends on the number of blocks alone, so that a
 result can be repeated to the last digit. When a worker is lost, the scheduler reads its blocks again on another one;
 the sums stay the same.
 """
@@ -19,10 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skldl.chunks._checks import check_piece
-from skldl.chunks._columns import Columns, Names, assign_columns
-from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Chunk, Merge, Rows, Sums, sum_chunks
+from skldl.chunks._rows import Chunk, Layout, Merge, Piece, Rows, Sums, check_piece, sum_chunks
 from skldl.exceptions import (
     DataError,
     EmptyDataError,
@@ -31,15 +28,16 @@ from skldl.exceptions import (
     Parameter,
     SampleWeightError,
 )
+from skldl.utils.column_names import Columns, Names, assign_columns
 from skldl.utils.dependencies import import_with_extra
 
 POLL_SECONDS = 1.0
-"""How often a running pass looks whether its workers are alive."""
+"""Time between two checks that the workers of a running pass are alive."""
 MAX_SECONDS_WITHOUT_WORKERS = 60.0
-"""A restarted worker process is back in a few seconds; after a minute nobody is starting one."""
+"""A restarted worker is back after a few seconds; after a minute none is to be expected."""
 FAN_IN = 8
 """Number of sums that are added by one task: few enough for a worker's memory, and three levels for 512 blocks."""
-GO_ON = "with RecordedRows it goes on where it stopped."
+GO_ON = "with RecordedRows it is resumed where it stopped."
 
 Block = tuple[list[Chunk], Layout | None]
 """Checked chunks of a block, and their columns."""
@@ -48,8 +46,8 @@ Block = tuple[list[Chunk], Layout | None]
 class DaskRows(Rows):
     """Rows of Dask arrays or of a Dask DataFrame: each block of rows, or partition, is a chunk.
 
-    Without a cluster the blocks are computed one at a time, in every pass. Where there is a `distributed.Client`, they
-    are computed once, stay on their workers, and the fit runs there; see `skldl.chunks.ClusterRows`.
+    Without a cluster the blocks are computed one at a time, in every pass. With a `distributed.Client` they are
+    computed once and stay on their workers, and the fit runs there; see `skldl.chunks.ClusterRows`.
 
     Parameters
     ----------
@@ -64,7 +62,7 @@ class DaskRows(Rows):
     features : str or sequence of str, default=None
         Columns of a DataFrame X that are features; None takes every column that is neither a label nor the weight.
     client : distributed.Client, default=None
-        The cluster; None takes the client that was made last, if there is one.
+        The cluster; None means the most recent client, if there is one.
 
     Examples
     --------
@@ -120,7 +118,7 @@ class DaskRows(Rows):
             used = str(name) in columns.features or str(name) in columns.labels
             if used and getattr(kind, "kind", "O") not in "biuf" and not str(kind).lower().startswith(("int", "float")):
                 raise NotNumericError(
-                    f"Column {str(name)!r} of X holds {kind}, where numbers belong. Leave it out with ",
+                    f"Column {str(name)!r} of X holds {kind}, but must hold numbers. Leave it out with ",
                     Parameter("features"),
                     ", or turn it into numbers first.",
                 )
@@ -185,7 +183,7 @@ def _row_blocks(values: Any, like: Any) -> list[Any] | None:
     own = values.chunks[0]
     rows = like.chunks[0] if hasattr(like, "chunks") else own
     chunks: dict[int, Any] = {axis: -1 for axis in range(1, values.ndim) if len(values.chunks[axis]) > 1}
-    if own != rows and all(size == size for size in (*rows, *own)):  # sizes that are not known are nan
+    if own != rows and all(size == size for size in (*rows, *own)):  # unknown sizes are nan
         if sum(own) != sum(rows):
             raise LengthMismatchError(f"X has {sum(rows)} rows and y or weight has {sum(own)}. Pass one for each row.")
         chunks[0] = rows
@@ -195,19 +193,19 @@ def _row_blocks(values: Any, like: Any) -> list[Any] | None:
 class ClusterRows(Rows):
     """Rows in the memory of the workers of a Dask cluster.
 
-    A fit on them runs on the cluster; its result is the same as on one machine up to the order of summation.
+    A fit runs on the cluster; its result is that of one machine up to the order of summation.
 
     Parameters
     ----------
-    rows : ParquetRows, DaskRows or other Rows with parts
-        Where the rows come from. The workers read the parts themselves: files must be at the same place for all.
+    rows : ParquetRows, DaskRows or another source that other processes can read
+        The source of the rows. The workers read them: files must have the same path on all of them.
     client : distributed.Client, default=None
-        The cluster; None takes the client that was made last.
+        The cluster; None means the most recent client.
 
     Notes
     -----
-    The rows of all blocks should fit into the memory of all workers together; Dask writes what does not to their disks.
-    `DaskRows` does this by itself where there is a client.
+    The rows should fit into the memory of all workers together; Dask writes the excess to their disks. `DaskRows` uses
+    the cluster by itself if there is a client.
 
     Examples
     --------
@@ -245,7 +243,7 @@ class ClusterRows(Rows):
         return self._layout
 
     def _load(self) -> list[Any]:
-        """Let the workers read and check the rows, and compare the columns that they found."""
+        """Let the workers read and check the rows; compare the layouts of their blocks."""
         if self._blocks:
             return self._blocks
         known = self.rows._layout or self.rows._known_layout()
@@ -275,7 +273,7 @@ class ClusterRows(Rows):
     def _on_holders(
         self, blocks: list[Any], function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
     ) -> list[Any]:
-        """Futures of a function of each block, on the worker that holds it; again elsewhere if that worker is lost."""
+        """Futures of a function of each block, on the worker that holds it; elsewhere if that worker is lost."""
         while True:
             if not self._holders:
                 self._wait(blocks)
@@ -290,12 +288,12 @@ class ClusterRows(Rows):
                 ]
                 if self._wait(futures, set(self._holders)):
                     return futures
-            self._holders = []  # a worker was lost: its blocks are read again, elsewhere
+            self._holders = []  # a worker was lost: its blocks are read again by another one
 
     def _wait(self, futures: list[Any], holders: Collection[str] = ()) -> bool:
-        """Wait until all is done, or until one of the holders is lost: then False.
+        """Wait until all futures are done (True), or until one of the holders is lost (False).
 
-        A cluster that is gone, or has had no workers for a minute, is an error.
+        Raises if the cluster is lost, or has had no workers for a minute.
         """
         distributed = import_with_extra("distributed", "dask")
         last_seen = time.monotonic()
@@ -325,7 +323,7 @@ class ClusterRows(Rows):
             raise _lost_scheduler() from error
 
     def _chunks(self, labels: bool) -> Iterator[Chunk]:
-        """Bring the blocks here, one at a time."""
+        """Fetch the blocks, one at a time."""
         first = 0
         for block in self._load():
             for chunk in self._results([block])[0][0]:
@@ -336,7 +334,7 @@ class ClusterRows(Rows):
         """One pass on the cluster, whose workers hold the distributions in any case."""
         blocks = self._load()
         self.n_passes += 1
-        shared = self.client.submit(_identity, arguments, pure=False)  # a task, so that it can be repeated, too
+        shared = self.client.submit(_identity, arguments, pure=False)  # a task can be repeated if its worker is lost
         further = [(function, merge, shared, first) for first in self._firsts]
         parts = self._on_holders(blocks, _sum_block, further)
         while len(parts) > 1:

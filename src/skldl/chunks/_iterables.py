@@ -1,26 +1,24 @@
-"""Rows from any Python code that can give its chunks again."""
+"""Rows from a function or an iterable that yields chunks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from skldl.chunks._arrays import with_names
-from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Rows
+from skldl.chunks._rows import Layout, Piece, Rows
 from skldl.exceptions import DataError
 
 HINT = "Pass a function that returns a new iterator each time it is called."
 
 
 class IterableRows(Rows):
-    """Rows from a function that returns a new iterator over chunks each time it is called.
+    """Rows from a function that returns a new iterator over chunks with each call.
 
     Parameters
     ----------
     source : callable or iterable
-        A function without arguments that returns an iterable of chunks, or something that can be iterated over again,
-        such as a list of chunks. A chunk is a tuple (X, y) or (X, y, weight), or X alone for rows to predict; each part
-        is what ``fit`` takes: arrays, DataFrames, X also a sparse matrix. A generator can be read only once and is
-        refused.
+        A function without arguments that returns an iterable of chunks, or an iterable that can be iterated over
+        repeatedly, such as a list of chunks. A chunk is a tuple (X, y) or (X, y, weight), or X alone for rows to
+        predict. Its parts are array-like or DataFrames; X can be a sparse matrix. A generator is rejected, because it
+        can be read only once.
     feature_names, label_names : sequence of str, default=None
         Names, for arrays that have none.
 
@@ -71,4 +69,4 @@ class IterableRows(Rows):
             yield Piece(X, y, weight)
 
     def _named(self, layout: Layout) -> Layout:
-        return with_names(layout, *self.names)
+        return layout.named(*self.names)

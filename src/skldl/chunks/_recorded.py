@@ -1,8 +1,8 @@
-"""Fits that go on after an interruption: the result of every pass is stored, and read instead of computed again.
+"""Fits that can be resumed: the result of each pass is stored, and reused when the fit is repeated.
 
-A learner in chunks sees the rows only through `Rows.sum`, and everything else in it is a function of these sums. So the
-results of the passes so far are its whole state: replayed in their order they bring it to where it stopped, to the last
-digit, whatever the learner. Each pass is written atomically to a file of its own.
+An estimator in chunks accesses the rows only through `Rows.sum`; everything else is computed from these sums. So the
+results of the passes so far are the whole state of the fit. A repeated fit that reads them in the same order reaches
+the same point, to the last digit, with any estimator. Each pass is written atomically to a file of its own.
 """
 
 import hashlib
@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Chunk, Merge, Rows, Sums
+from skldl.chunks._rows import Chunk, Layout, Merge, Piece, Rows, Sums
 from skldl.exceptions import DataError
 from skldl.utils.files import whole_file
 
@@ -24,7 +23,7 @@ from skldl.utils.files import whole_file
 class Journal(Protocol):
     """Storage of the results of passes, by the number of the pass from 1.
 
-    Any class with these two methods will do; `FolderJournal` is one.
+    Any class with these two methods can be used; `FolderJournal` is one.
 
     Examples
     --------
@@ -61,7 +60,7 @@ class Journal(Protocol):
         number : int
             Number of the pass, from 1.
         key : str
-            Digest of what the result depends on.
+            Digest of everything that the result depends on.
         sums : tuple
             The result: arrays and numbers.
         """
@@ -94,7 +93,7 @@ class FolderJournal(Journal):
     def get(self, number: int) -> tuple[str, Sums] | None:
         try:
             with self._file(number).open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-                key, count = stored["arr_0"]  # the number of arrays: a damaged archive may have lost some
+                key, count = stored["arr_0"]  # the number of arrays shows whether a damaged archive lost some
                 sums = (stored[f"arr_{k}"] for k in range(1, int(count) + 1))
                 return str(key), tuple(part[()] if part.ndim == 0 else part for part in sums)
         except (OSError, EOFError, TypeError, ValueError, LookupError, RuntimeError, zipfile.BadZipFile):
@@ -114,24 +113,22 @@ class FolderJournal(Journal):
 
 
 class RecordedRows(Rows):
-    """Rows whose passes are recorded, so that an interrupted fit can go on.
+    """Rows whose passes are recorded, so that an interrupted fit can be resumed.
 
     Parameters
     ----------
     rows : Rows
-        Where the rows come from.
+        The source of the rows.
     journal : Journal, str or path
-        Where to store the results of the passes; a path is short for a `FolderJournal`.
+        Storage for the results of the passes; a path stands for a `FolderJournal`.
     fingerprint : str, default=""
         Identifies the data, such as names and sizes of files.
     on_pass : callable, default=None
-        Called with the number of the pass, and whether it came from the journal, after each pass.
+        Called after each pass with its number and whether it was read from the journal.
 
-    Notes
-    -----
-    A pass is read from the journal if it has the same number, function, arguments, columns and fingerprint; else it is
-    computed, and overwrites the stored one. So a journal of other data or other hyper-parameters does no harm, but the
-    fingerprint must be different for different data with the same columns. `read` is not recorded.
+    Notes ----- A pass is read from the journal if number, function, arguments, columns and fingerprint are the same.
+    Otherwise it is computed and replaces the stored one, so a journal of other data or hyper-parameters is not used by
+    mistake. The fingerprint must differ for different data with the same columns. `read` is not recorded.
 
     Examples
     --------
@@ -180,7 +177,7 @@ class RecordedRows(Rows):
         return self.rows.n_rows
 
     def _pass(self, function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, labels: bool) -> Sums:
-        """One pass, from the journal if it is stored there."""
+        """One pass, read from the journal if it is stored there."""
         self.n_passes += 1
         key = self._key(function, arguments)
         known = self.journal.get(self.n_passes)
@@ -200,7 +197,7 @@ class RecordedRows(Rows):
             self.progress(self.n_passes, n_read)
 
     def _key(self, function: Callable[..., Sums], arguments: tuple[Any, ...]) -> str:
-        """A digest of what the result depends on."""
+        """Digest of everything that the result of a pass depends on."""
         digest = hashlib.sha256(pickle.dumps((self.fingerprint, self.layout, arguments), protocol=5))
         digest.update(f"{function.__module__}.{function.__qualname__}".encode())
         return digest.hexdigest()

@@ -1,42 +1,140 @@
-"""`Rows`: rows that are read in chunks, as often as needed, so that they never have to lie in memory together.
+"""`Rows`: training rows that are read in chunks, as often as needed, and checked chunk by chunk.
 
-A learner that needs the rows only through sums writes its mathematics as a function of one chunk and calls `Rows.sum`
-once for each pass. Chunks are added in the order of the rows, so that a result can be repeated to the last digit.
+An estimator that needs the rows only through sums is written as functions of one chunk and calls `Rows.sum` once for
+each pass. Chunks are added in the order of the rows, so a result is reproducible to the last digit.
 """
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
 
-from skldl.chunks._checks import check_piece
-from skldl.chunks._layout import Layout, Piece
-from skldl.exceptions import DataError, EmptyDataError, SampleWeightError
+from skldl.exceptions import (
+    DataError,
+    EmptyDataError,
+    FeatureMismatchError,
+    LabelMismatchError,
+    LengthMismatchError,
+    SampleWeightError,
+)
 from skldl.utils.arrays import ones_for
+from skldl.utils.column_names import column_names, label_names
 from skldl.utils.typing import FloatArray
+from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights, rows_from
 
 CHUNK_CELLS = 1 << 21
 """Numbers in a chunk if its number of rows is not given (16 MiB in double precision)."""
 
 Sums = tuple[Any, ...]
-"""What a pass over the rows gives: arrays and numbers."""
+"""Result of a pass over the rows: arrays and numbers."""
 Merge = Callable[[Sums, Sums], Sums]
-"""Makes one tuple of two, the earlier rows first; it may write into the first."""
+"""Combines the results of two sets of rows, the earlier rows first; it may write into the first."""
+
+NAN_HINT = "Rows in chunks need every degree: drop such rows, or fit in memory an estimator that takes missing degrees."
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Numbers and names of the columns.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of features.
+    n_labels : int or None
+        Number of labels; None where there are no distributions.
+    feature_names, label_names : tuple of str or None
+        Names, where they are known.
+    has_weight : bool
+        Whether the rows carry weights.
+    is_sparse : bool
+        Whether features come as sparse matrices.
+
+    Examples
+    --------
+    >>> from skldl.chunks import ArrayRows
+    >>> ArrayRows([[0.0], [1.0]], [[0.5, 0.5], [0.1, 0.9]]).layout
+    Layout(n_features=1, n_labels=2, feature_names=None, label_names=None, has_weight=False, is_sparse=False)
+    """
+
+    n_features: int
+    n_labels: int | None = None
+    feature_names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+    has_weight: bool = False
+    is_sparse: bool = False
+
+    def named(self, feature_names: Sequence[str] | None, label_names: Sequence[str] | None) -> "Layout":
+        """Put in names that were given.
+
+        Parameters
+        ----------
+        feature_names, label_names : sequence of str or None
+            As many names as there are columns; None keeps those that are known.
+
+        Returns
+        -------
+        Layout
+            The layout with these names.
+        """
+        for names, count, what in (
+            (feature_names, self.n_features, "feature_names"),
+            (label_names, self.n_labels, "label_names"),
+        ):
+            if names is not None and len(names) != count:
+                raise LengthMismatchError(f"{what} has {len(names)} names for {count} columns. Pass one name for each.")
+        return replace(
+            self,
+            feature_names=self.feature_names if feature_names is None else tuple(map(str, feature_names)),
+            label_names=self.label_names if label_names is None else tuple(map(str, label_names)),
+        )
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of a source, not yet checked.
+
+    Attributes
+    ----------
+    X : any
+        Features: array-like, DataFrame or sparse matrix.
+    y : any
+        Distributions, or None.
+    weight : any
+        Weights, or None.
+    place : str
+        Source of the rows for error messages, such as the name of a file.
+    first_row : int
+        Number of the first row in that source.
+
+    Examples
+    --------
+    >>> Piece([[0.0]], [[0.5, 0.5]], place="ratings.csv", first_row=7).place
+    'ratings.csv'
+    """
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+    place: str = ""
+    first_row: int = 0
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows that follow each other, checked.
+    """Consecutive rows, checked.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
         Features in single or double precision.
     D : ndarray of shape (n_rows, n_labels) or None
-        Rows that sum to one; None if labels were not asked for or are not there.
+        Rows that sum to one; None if there are no labels, or if they were not requested.
     weight : ndarray of shape (n_rows,) or None
         Weights, at least zero.
     first : int
@@ -59,7 +157,7 @@ class Chunk:
         return int(self.X.shape[0])
 
     def with_weight(self) -> "Chunk":
-        """Leave out the rows whose weight is zero.
+        """Remove the rows whose weight is zero.
 
         Returns
         -------
@@ -83,16 +181,16 @@ class Chunk:
 
 
 def add(total: Sums, part: Sums) -> Sums:
-    """Add what a chunk contributes to the sums so far, in place where they are arrays."""
+    """Add two results term by term, arrays in place."""
     return tuple(operator.iadd(one, other) for one, other in zip(total, part, strict=True))
 
 
 def sum_chunks(
     chunks: Iterable[Chunk], function: Callable[..., Sums], arguments: tuple[Any, ...], merge: Merge, first: int = 0
 ) -> Sums | None:
-    """The sum of a function over the rows with weight of some chunks; None if there are no such rows.
+    """Sum of a function over chunks without their rows of zero weight; None if no row is left.
 
-    ``first`` is the number of rows with weight before these.
+    ``first`` is the number of rows with positive weight before these chunks.
     """
     total: Sums | None = None
     for chunk in chunks:
@@ -105,12 +203,12 @@ def sum_chunks(
 
 
 class Rows(ABC):
-    """Rows of features, distributions and weights that can be read again and again, chunk by chunk.
+    """Base class of sources of rows (features, distributions and weights) that can be read repeatedly in chunks.
 
-    A source writes ``_pieces``, which yields what it holds in a fixed order, and ``_known_layout`` where numbers and
-    names of columns can be known without reading, or ``_named`` where names can. Rows that come from other rows may
-    write ``_chunks`` and ``_pass`` instead, what `read` and `sum` do. Iterating over rows gives checked triples
-    (X, D, weight); D and weight are None where there are none.
+    A subclass implements ``_pieces``, which yields the rows in a fixed order. It may also implement ``_known_layout``
+    if numbers and names of the columns are known without reading, or ``_named`` if only names are. A source that wraps
+    another one may override ``_chunks`` and ``_pass``, which implement `read` and `sum`. Iterating over a source yields
+    checked triples (X, D, weight), in which D and weight can be None.
 
     Attributes
     ----------
@@ -138,21 +236,21 @@ class Rows(ABC):
 
     @abstractmethod
     def _pieces(self, labels: bool) -> Iterator[Piece]:
-        """What there is, in a fixed order; ``labels`` says whether distributions are needed."""
+        """Yield the rows in a fixed order; ``labels``: whether distributions are needed."""
 
     def _known_layout(self) -> Layout | None:
-        """What is known about the columns without reading."""
+        """The layout, if it is known without reading rows."""
         return None
 
     def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
-        """For a cluster: a function and its arguments for each part of the rows, which give its pieces on a worker.
+        """For a cluster: for each block of rows a function and its arguments, which return its pieces on a worker.
 
-        None if other processes cannot read the rows. With ``client`` None it is only asked whether they can.
+        None if other processes cannot read the rows. ``client`` None only asks whether they can.
         """
         return None
 
     def _named(self, layout: Layout) -> Layout:
-        """What the first chunk shows about the columns, with the names that the source knows besides."""
+        """Add names that the source knows to the layout of the first chunk."""
         return layout
 
     def _name(self) -> str:
@@ -160,7 +258,7 @@ class Rows(ABC):
 
     @property
     def layout(self) -> Layout:
-        """Numbers and names of the columns; the first chunk is read where they cannot be known otherwise."""
+        """Numbers and names of the columns; reads the first chunk if necessary."""
         if self._layout is None:
             self._layout = self._known_layout()
         if self._layout is None:
@@ -191,7 +289,7 @@ class Rows(ABC):
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, where it is known; it is after one pass."""
+        """Number of rows; None before the first pass if it is not known."""
         return self._n_read
 
     def __iter__(self) -> Iterator[tuple[Any, FloatArray | None, FloatArray | None]]:
@@ -213,19 +311,19 @@ class Rows(ABC):
         Raises
         ------
         DataError
-            If a chunk cannot be used, with its place, or if the rows are not those of the pass before.
+            If a chunk is invalid, or if the number of rows differs from that of the previous pass.
         """
         return self._chunks(labels)
 
     def _chunks(self, labels: bool) -> Iterator[Chunk]:
-        """What `read` gives."""
+        """Implementation of `read`."""
         first = 0
         known = self._layout or self._known_layout()
         for number, piece in enumerate(self._pieces(labels)):
             X, D, weight, layout = check_piece(piece, number, labels=labels, known=known)
             if known is None:
                 known = self._named(layout) if labels else layout
-                self._layout = known if labels else None  # else nothing is known about labels
+                self._layout = known if labels else None  # a layout without labels would be incomplete
             chunk = Chunk(X, D, weight, first)
             first += len(chunk)
             del piece, X, D, weight  # the consumer alone holds the rows
@@ -233,8 +331,8 @@ class Rows(ABC):
             del chunk
         if self._n_read is not None and first != self._n_read:
             raise DataError(
-                f"{self._name()} gave {self._n_read} rows in the first pass and {first} now: it cannot be read again, "
-                "or it has changed meanwhile. Pass something that gives the same rows each time, such as a function "
+                f"{self._name()} had {self._n_read} rows in the first pass and {first} now: it cannot be read again, "
+                "or it has changed meanwhile. Pass a source that yields the same rows each time, such as a function "
                 "that returns a new iterator."
             )
         self._n_read = first
@@ -251,12 +349,12 @@ class Rows(ABC):
         Parameters
         ----------
         function : callable
-            From a `Chunk` of rows with weight, and the arguments, to a tuple of new arrays and numbers. A function of
-            a module, so that it can be sent to other processes.
+            Maps a `Chunk` without rows of zero weight, and the arguments, to a tuple of new arrays and numbers. It is
+            defined at the top level of a module, so that it can be sent to other processes.
         *arguments : any
-            What the function needs besides; they can be pickled.
+            Further arguments of the function, which can be pickled.
         merge : callable, default=add
-            Makes one tuple of two, the earlier rows first; it may write into the first.
+            Combines two results, the earlier rows first; it may write into the first.
         labels : bool, default=True
             Whether the function needs distributions.
 
@@ -278,7 +376,7 @@ class Rows(ABC):
         return total
 
     def _watched(self, labels: bool) -> Iterator[Chunk]:
-        """The chunks of a pass; ``progress`` is called when each has been used."""
+        """The chunks of a pass; calls ``progress`` after each."""
         for chunk in self.read(labels=labels):
             n_read = chunk.first + len(chunk)
             yield chunk
@@ -287,13 +385,98 @@ class Rows(ABC):
                 self.progress(self.n_passes, n_read)
 
 
+class _Features(BaseEstimator):
+    """Estimator on which `check_features` stores the names of the columns of one chunk."""
+
+
+def check_piece(
+    piece: Piece, number: int, *, labels: bool, known: Layout | None
+) -> tuple[Any, FloatArray | None, FloatArray | None, Layout]:
+    """Check a piece, and compare its columns with the known layout, if there is one.
+
+    ``number`` counts the chunks from 0, for errors about pieces without a ``place``. Returns X, D, weights and the
+    layout; D is None if there are no labels, or if they are not needed.
+    """
+    place = piece.place or f"chunk {number}"
+    try:
+        with rows_from(piece.first_row):
+            return _checked(piece, labels=labels, known=known)
+    except DataError as error:
+        raise error.prefixed(f"In {place}: ") from error
+    except TypeError as error:
+        raise TypeError(f"In {place}: {error}") from error
+
+
+def _checked(
+    piece: Piece, *, labels: bool, known: Layout | None
+) -> tuple[Any, FloatArray | None, FloatArray | None, Layout]:
+    shape = np.shape(piece.X) if not hasattr(piece.X, "shape") else piece.X.shape
+    if len(shape) == 2 and shape[0] == 0:
+        raise EmptyDataError("the chunk is empty. Leave out chunks without rows.")
+    if known is not None and len(shape) == 2 and shape[1] != known.n_features:
+        raise FeatureMismatchError(
+            f"X has {shape[1]} columns, but the chunks before have {known.n_features}. Every chunk needs the same "
+            "columns in the same order."
+        )
+    features = _Features()
+    X = check_features(features, piece.X, reset=True, accept_sparse=True, is_part=True)
+    names = getattr(features, "feature_names_in_", None)
+    found_names = None if names is None else tuple(str(name) for name in names)
+    D = names_of_labels = None
+    if labels and piece.y is not None:
+        D = check_distributions(piece.y, nan_hint=NAN_HINT)
+        check_same_length(X, D)
+        if column_names(piece.y):
+            names_of_labels = tuple(str(name) for name in label_names(piece.y, D.shape[1]))
+    weight = check_weights(piece.weight, X.shape[0], is_part=True)
+    n_labels = None if D is None else D.shape[1]
+    layout = Layout(X.shape[1], n_labels, found_names, names_of_labels, weight is not None, sparse.issparse(X))
+    if known is not None:
+        _compare(layout, known, labels=labels)
+    return X, D, weight, layout
+
+
+def _compare(found: Layout, known: Layout, *, labels: bool) -> None:
+    """Raise unless the layout of a chunk agrees with that of the chunks before."""
+    names = zip(found.feature_names or (), known.feature_names or (), strict=False)  # as many, if both are known
+    new, old = next((pair for pair in names if pair[0] != pair[1]), (None, None))
+    if new is not None:
+        raise FeatureMismatchError(
+            f"X has a column {new!r} where the chunks before have {old!r}. Every chunk needs the same columns in the "
+            "same order."
+        )
+    if found.is_sparse != known.is_sparse:
+        kinds = ["a sparse matrix" if layout.is_sparse else "dense" for layout in (found, known)]
+        raise DataError(
+            f"X is {kinds[0]}, and in the chunks before it is {kinds[1]}. Give all chunks in the same form."
+        )
+    if found.has_weight != known.has_weight:
+        raise LengthMismatchError(
+            f"this chunk has {'weights' if found.has_weight else 'no weights'}, and the chunks before have "
+            f"{'some' if known.has_weight else 'none'}. Give weights with every chunk or with none."
+        )
+    if not labels:
+        return
+    if found.n_labels != known.n_labels:
+        counts = ["no distributions" if n is None else f"{n} labels" for n in (found.n_labels, known.n_labels)]
+        raise LengthMismatchError(
+            f"this chunk has {counts[0]}, and the chunks before have {counts[1]}. Every chunk needs one degree for "
+            "each label."
+        )
+    if None not in (found.label_names, known.label_names) and found.label_names != known.label_names:
+        raise LabelMismatchError(
+            f"the labels are {', '.join(found.label_names or ())}, and those of the chunks before "
+            f"{', '.join(known.label_names or ())}. Every chunk needs the same labels in the same order."
+        )
+
+
 def rows_in_chunk(n_columns: int, chunk_rows: int | None) -> int:
-    """Number of rows in a chunk: as asked for, or about `CHUNK_CELLS` numbers."""
+    """Number of rows in a chunk: ``chunk_rows``, or about `CHUNK_CELLS` numbers."""
     return max(256, CHUNK_CELLS // max(n_columns, 1)) if chunk_rows is None else chunk_rows
 
 
 def check_chunk_rows(chunk_rows: Any, name: str = "chunk_rows") -> int | None:
-    """Demand a positive whole number, or None."""
+    """Raise unless ``chunk_rows`` is a positive whole number or None."""
     if chunk_rows is None:
         return None
     if isinstance(chunk_rows, bool) or not isinstance(chunk_rows, int | np.integer) or chunk_rows < 1:

@@ -15,9 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from skldl.chunks._columns import Columns, Names, assign_columns
-from skldl.chunks._layout import Layout, Piece
-from skldl.chunks._rows import Rows, check_chunk_rows, rows_in_chunk
+from skldl.chunks._rows import Layout, Piece, Rows, check_chunk_rows, rows_in_chunk
 from skldl.data._formats import PARQUET, find_files
 from skldl.exceptions import (
     DatasetNotFoundError,
@@ -27,6 +25,7 @@ from skldl.exceptions import (
     Parameter,
     TableError,
 )
+from skldl.utils.column_names import Columns, Names, assign_columns
 from skldl.utils.dependencies import import_with_extra
 from skldl.utils.typing import AnyArray
 
