@@ -5,7 +5,7 @@ import pytest
 
 import skldl
 from skldl import AAKNN, AutoLDL, ConformalLDL, MeanDistribution
-from skldl.ensemble import _auto
+from skldl.ensemble._auto import parse_budget  # no fit shows how many seconds it was granted
 from skldl.exceptions import ParameterError
 from skldl.metrics import kullback_leibler
 from skldl.tabular import column_effects, explain_row
@@ -75,8 +75,8 @@ def pooled(rows):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(rows[0], columns=list("abcd"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_auto, "divergence_of", lambda rows, held_out: 0.0)
-        patch.setattr(_auto, "MIN_WEIGHT", 0.0)
+        patch.setattr("skldl.ensemble._auto.divergence_of", lambda rows, held_out: 0.0)
+        patch.setattr("skldl.ensemble._auto.MIN_WEIGHT", 0.0)
         model = AutoLDL(members=["linear", "neighbours", "forest"], random_state=0).fit(table[:200], rows[1][:200])
     assert len(model.members_) == 3
     return table, model
@@ -113,7 +113,7 @@ def test_the_same_seed_gives_the_same_model(rows):
 
 def test_a_pool_that_gains_nothing_leaves_the_best_member_alone(rows, monkeypatch):
     X, D = rows
-    monkeypatch.setattr(_auto, "divergence_of", lambda rows, held_out: np.inf)
+    monkeypatch.setattr("skldl.ensemble._auto.divergence_of", lambda rows, held_out: np.inf)
     model = AutoLDL(members=QUICK, random_state=0).fit(X, D)
     assert model.member_names_ == ["near"]
     np.testing.assert_array_equal(model.member_weights_, [1.0])
@@ -128,12 +128,12 @@ def test_a_budget_drops_members_and_says_so(rows, monkeypatch):
     assert model.member_names_ == ["linear"]
     assert all("dropped" in entry["note"] for entry in model.report_[1:] if entry["member"] != "boosting")
     clock = iter(np.arange(0.0, 1e6, 2.0))  # every look at the clock takes two seconds: nothing but trial fits
-    monkeypatch.setattr(_auto.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr("skldl.ensemble._auto.time.perf_counter", lambda: next(clock))
     model = AutoLDL(budget="20s", members=[*QUICK, ("again", AAKNN(3))], random_state=0).fit(X, D)
     assert any("estimated at" in entry["note"] for entry in model.report_)
 
 
-@pytest.mark.parametrize("name", _auto.RECIPES)
+@pytest.mark.parametrize("name", ["linear", "neighbours", "kernel", "forest", "boosting"])
 def test_groups_reach_every_inner_split(rows, name):
     """Each row stands five times: a member that held out single rows would know its copies."""
     X, D = rows
@@ -151,7 +151,7 @@ def test_groups_reach_every_inner_split(rows, name):
     ("text", "seconds"), [("90", 90.0), ("90s", 90.0), ("1.5 min", 90.0), ("2h", 7200.0), (3, 3.0), (None, None)]
 )
 def test_budgets(text, seconds):
-    assert _auto.parse_budget(text) == seconds
+    assert parse_budget(text) == seconds
 
 
 @pytest.mark.parametrize("budget", ["soon", "-3", -1.0, 0, True, np.inf, "10 days"])
@@ -161,7 +161,7 @@ def test_bad_budgets(rows, budget):
 
 
 class NeverFits(MeanDistribution):
-    """Refuses all data."""
+    """Raises an error whatever the data."""
 
     def _fit(self, X, D, sample_weight):
         raise ValueError("not these data")
