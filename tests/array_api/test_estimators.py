@@ -6,9 +6,7 @@ import sklearn
 
 from skldl import AABP, AAKNN, SABFGS, SABFGSCV, SAIIS, KernelRidgeLDL, MeanDistribution
 from skldl.exceptions import DeviceError
-from skldl.kernel import _kernelridge
 from skldl.maxent import _blocks, _moments, _saiis
-from skldl.neighbors._search import DeviceSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # few iterations are compared
 
@@ -139,7 +137,7 @@ def test_one_penalty_by_cholesky_factorisation(groups, backend, problem, monkeyp
     settings = KernelRidgeLDL(kernel="rbf", width=1.0, scaling="standard", alpha=1e-3, solver="exact")
     with sklearn.config_context(array_api_dispatch=False):
         reference = sklearn.clone(settings).fit(X, D, weight, groups=groups)
-    monkeypatch.setattr(_kernelridge, "EIGEN_ROWS", 10)
+    monkeypatch.setattr("skldl.kernel._kernelridge.EIGEN_ROWS", 10)
     model = sklearn.clone(settings).fit(*(backend.array(part) for part in (X, D, weight)), groups=groups)
     assert (reference.solver_, model.solver_) == ("eigen", "cholesky")
     assert backend.owns(model.loo_predictions_)
@@ -162,7 +160,7 @@ def test_groups_are_left_out_together(backend, problem):
 
 def test_a_matrix_without_cholesky_factor_is_told(backend, problem, monkeypatch):
     X, D, _, _ = problem
-    monkeypatch.setattr(_kernelridge, "EIGEN_ROWS", 10)
+    monkeypatch.setattr("skldl.kernel._kernelridge.EIGEN_ROWS", 10)
     model = KernelRidgeLDL(kernel="linear", scaling="raw", alpha=1e-18, solver="exact")
     with pytest.raises(ValueError, match=r"not positive definite\. Pass a larger alpha"):
         model.fit(backend.array(X), backend.array(D))
@@ -192,10 +190,10 @@ def test_neighbours_are_those_of_numpy_in_the_same_order(weights, backend, probl
 
 def test_neighbours_are_found_in_groups_and_blocks(backend, monkeypatch):
     """Blocks of a device hold gigabytes: small ones show that nothing is lost between them."""
-    monkeypatch.setattr(DeviceSearch, "_group", 8)
-    monkeypatch.setattr(DeviceSearch, "_min_queries", 20)
-    monkeypatch.setattr(DeviceSearch, "_product_cells", 20 * 1000)
-    monkeypatch.setattr(DeviceSearch, "_cells", 2**10)
+    monkeypatch.setattr("skldl.neighbors._search.DeviceSearch._group", 8)
+    monkeypatch.setattr("skldl.neighbors._search.DeviceSearch._min_queries", 20)
+    monkeypatch.setattr("skldl.neighbors._search.DeviceSearch._product_cells", 20 * 1000)
+    monkeypatch.setattr("skldl.neighbors._search.DeviceSearch._cells", 2**10)
     generator = np.random.default_rng(2)
     X = generator.integers(0, 6, (1300, 3)).astype(np.float64)  # many distances are equal
     D = generator.dirichlet(np.ones(3), len(X))

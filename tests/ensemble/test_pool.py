@@ -1,4 +1,4 @@
-"""The weights of a pool of members whose predictions are given: optima by their own conditions, limits that are known."""
+"""The weights of a pool of members whose predictions are given: optima by their conditions, limits that are known."""
 
 import numpy as np
 import pytest

@@ -249,7 +249,7 @@ def test_a_path_with_the_wrong_number_of_predictions_is_not_used(pairs, extra, r
     (alone,) = search(make_dataset(), [Candidate("c", Careless(), grid=grid)], pairs).trials
     np.testing.assert_array_equal(trials.values, alone.values)
     assert [failure.reason for failure in trials.failures] == [
-        f"predict_path over k gave {reported} predictions for 2 values"
+        f"predict_path over k returned {reported} predictions for 2 values"
     ] * (2 * len(pairs))
 
 

@@ -19,7 +19,7 @@ from skldl.utils.simplex import project
 from skldl.utils.typing import FloatArray
 
 ROUNDING = 1e-9
-"""A prediction whose sum is one up to this is a distribution already."""
+"""A prediction that is non-negative and sums to one up to this is a distribution already, and stays as it is."""
 
 
 class AARegressor(BaseLDL):
@@ -77,7 +77,7 @@ class AARegressor(BaseLDL):
         name = type(self.regressor).__name__
         if get_tags(self.regressor).estimator_type != "regressor":
             raise ValueError(
-                f"regressor={name} is no regressor. To use a classifier, take skldl.PTClassifier({name}(...))."
+                f"regressor={name} is not a regressor. To use a classifier, take skldl.PTClassifier({name}(...))."
             )
         if sample_weight is not None and not has_fit_parameter(self.regressor, "sample_weight"):
             raise ValueError(
@@ -86,7 +86,7 @@ class AARegressor(BaseLDL):
         self.regressor_ = clone(self.regressor)
         if not get_tags(self.regressor).target_tags.multi_output:
             self.regressor_ = MultiOutputRegressor(self.regressor_)
-        X, D = X.copy(), D.copy()  # neighbours, for one, keep what they are given, and the caller may change his arrays
+        X, D = X.copy(), D.copy()  # a regressor may keep these arrays, as neighbours do, and the caller may change them
         if sample_weight is None:
             self.regressor_.fit(X, D)
         else:

@@ -45,9 +45,14 @@ from skldl.utils.typing import FloatArray, IntArray
 
 N_FOLDS = 5
 MIN_WEIGHT = 0.01
+"""Members with a smaller weight leave the pool, whose weights are then fitted again."""
 TRIAL_ROWS = 400
+"""Rows of the fit from which the time of a member is estimated; with twice as many or fewer there is none."""
 BOOSTING_ROWS, BOOSTING_FEATURES, BOOSTING_CELLS = 150, 50, 3_000_000
+"""Boosted trees take part from so many rows and features on, and up to so many degrees."""
 MANY_ROWS, MANY_CELLS = 20_000, 200_000
+"""With more rows, boosted trees take part whatever the number of features; with more numbers in X, the forest is
+smaller."""
 _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
@@ -199,7 +204,7 @@ class AutoLDL(PooledLDL):
     fold_of_ : ndarray of int of shape (n_samples,)
         The fold in which each row was held out from the weights of the pool.
     mean_shares_ : ndarray of shape (n_members,)
-        Share of the mean distribution mixed into each member's predictions.
+        Fraction of the mean distribution mixed into each member's predictions.
     mean_distribution_ : ndarray of shape (n_labels,)
         That mean distribution.
     pool_kind_ : str

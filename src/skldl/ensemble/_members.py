@@ -26,6 +26,7 @@ KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_"
 BLOCK_CELLS = 2**21
 """Maximum number of predicted values of all members in memory: 16 MiB."""
 MAX_POOL_ROWS = 100_000
+"""Maximum number of rows that the few weights of a pool are fitted on."""
 MEAN_FRACTIONS = (1e-4, *LARGER_FRACTIONS)
 """Positive, so that a pool does not exclude a label that its members have not seen."""
 
@@ -86,7 +87,7 @@ class Member:
     model : estimator
         Fitted on all rows.
     mean_share : float
-        Share of the mean distribution mixed into its predictions.
+        Fraction of the mean distribution mixed into its predictions.
     held_out : ndarray of shape (n_samples, n_labels)
         Held-out predictions, with that fraction of the mean.
     divergence : float
@@ -221,7 +222,7 @@ def cross_fit_pool(
     held_out = np.stack([member.held_out for member in members])
 
     def fitted_on(part: IntArray) -> Pool:
-        part = part[:: -(-len(part) // MAX_POOL_ROWS)]
+        part = part[:: -(-len(part) // MAX_POOL_ROWS)]  # evenly spaced, because files are often sorted
         return fit_pool(held_out[:, part], rows.D[part], rows_of(rows.sample_weight, part), kind=kind, penalty=penalty)
 
     known = np.asarray(np.isfinite(held_out[:, :, 0]).all(axis=0))

@@ -27,7 +27,9 @@ from skldl.utils.mean_mixture import row_weights
 from skldl.utils.typing import FloatArray
 
 PENALTY = 8.0
-FLOOR = 1e-12
+"""Default of λ."""
+MIN_DEGREE = 1e-12
+"""Predicted degrees are raised to it before their logarithm is taken."""
 _SOLVER_OPTIONS = {"maxiter": 1000, "maxfun": 5000, "ftol": 1e-14, "gtol": 1e-9, "maxcor": 30}
 
 
@@ -67,7 +69,7 @@ class Pool:
         scores = np.broadcast_to(self.offset, members.shape[1:]).copy()
         for weight, predicted in zip(self.weights, members, strict=True):
             if weight > 0:
-                scores += weight * np.log(np.maximum(predicted, FLOOR))
+                scores += weight * np.log(np.maximum(predicted, MIN_DEGREE))
         return np.asarray(softmax(scores, axis=1))
 
 
@@ -102,8 +104,10 @@ def fit_pool(
         found = minimize(
             linear_loss, equal, (members, D, mass), "L-BFGS-B", jac=True, bounds=bounds, options=_SOLVER_OPTIONS
         )
+        # the sum is one at the optimum; what the solver leaves of a difference is removed
         return Pool(kind, found.x / found.x.sum(), np.zeros(n_labels))
-    logs = np.log(np.maximum(members, FLOOR))
+    logs = np.log(np.maximum(members, MIN_DEGREE))
+    # in units of the divergence from the mean, so that the same penalty serves distributions that differ little or much
     strength = penalty * mean_divergence(D, mass) / n_samples
     start = np.concatenate([equal, np.zeros(n_labels)])
     bounds = Bounds(np.concatenate([np.zeros(n_members), np.full(n_labels, -np.inf)]), np.inf)
@@ -134,7 +138,7 @@ def log_linear_loss(
 
 def linear_loss(weights: FloatArray, members: FloatArray, D: FloatArray, mass: FloatArray) -> tuple[float, FloatArray]:
     """Cross-entropy of the linear pool plus the sum of the weights, and its gradient."""
-    pooled = np.maximum(np.tensordot(weights, members, axes=1), FLOOR)
+    pooled = np.maximum(np.tensordot(weights, members, axes=1), MIN_DEGREE)
     ratio = mass[:, None] * D / pooled
     loss = -float(mass @ (D * np.log(pooled)).sum(axis=1)) + float(weights.sum())
     return loss, 1.0 - np.array([np.vdot(ratio, predicted) for predicted in members])

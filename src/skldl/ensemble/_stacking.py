@@ -59,7 +59,7 @@ class StackingLDL(PooledLDL):
     member_scores_ : ndarray of shape (n_members,)
         Mean Kullback-Leibler divergence of each member on rows held out; lower is better.
     mean_shares_ : ndarray of shape (n_members,)
-        Share of the mean distribution mixed into each member's predictions.
+        Fraction of the mean distribution mixed into each member's predictions.
     mean_distribution_ : ndarray of shape (n_labels,)
         That mean distribution.
     pool_kind_ : str

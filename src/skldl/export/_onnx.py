@@ -18,7 +18,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 import skldl
 from skldl._algorithms import names_with
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, TEXT
-from skldl.ensemble._pool import FLOOR
+from skldl.ensemble._pool import MIN_DEGREE
 from skldl.exceptions import DataError
 from skldl.neural._cpnn import _parts, label_codes
 from skldl.tabular import TableEncoder
@@ -346,7 +346,7 @@ def _pool(graph: Graph, model: Any, features: str) -> str:
         own = graph.add("Mul", degrees, graph.constant(1.0 - mean_share))
         degrees = graph.add("Add", own, graph.constant(mean_share * model.mean_distribution_))
         if model.pool_kind_ != "linear":
-            degrees = graph.add("Log", graph.add("Max", degrees, graph.constant(FLOOR)))
+            degrees = graph.add("Log", graph.add("Max", degrees, graph.constant(MIN_DEGREE)))
         degrees = graph.add("Mul", degrees, graph.constant(weight))
         total = graph.add("Add", total, degrees) if total else degrees
     if not total:

@@ -155,7 +155,7 @@ class StableSearch:
         else:
             tied = self._tied(X, rough)[:, 0 if ordered else n_neighbors - 1 : n_neighbors]
             unsure = np.flatnonzero(to_numpy(namespace(tied).any(tied, axis=1)))
-        n_candidates, more = rough.shape[1], 8
+        n_candidates, more = rough.shape[1], 8  # 8, 64, 512, … more: rows with many equal distances are rare, but large
         while len(unsure):
             open_rows = []
             for block in row_blocks(len(unsure), n_candidates * X.shape[1], self._cells):

@@ -109,6 +109,7 @@ def run_lbfgs(
         if stopped:
             raise StopIteration
 
+    # the memory of 20 steps was chosen by hand; the callback decides when to stop, "maxfun" is only large enough
     options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": 20}
     outcome = optimize.minimize(objective, theta, jac=True, method="L-BFGS-B", callback=callback, options=options)
     out_of_iterations = outcome.status == 1  # 0 and 2: no step lowers the objective further
@@ -330,6 +331,7 @@ class AABP(BaseLDL):
         of_mean = row_loss(np.tile(log_mean, (n_rows, 1)) if xp is np else xp.broadcast_to(log_mean, D.shape), D)[0]
         spread = float(weight @ as_double(of_mean))  # loss of the mean distribution
         total = float(xp.sum(weight))
+        # distributions that are all equal up to rounding have no such unit: then the loss is the plain mean
         row_weight = weight / (spread if spread > 1e-12 * total else total)
         record = TrainingRecord(held_out, self.n_iter_no_change, self.tol, wanted)
 

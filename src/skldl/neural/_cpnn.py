@@ -39,6 +39,7 @@ ALPHAS = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 MAX_WORSE = 2
 """The search ends after so many penalties in turn that are no better than the best one."""
 HELD_OUT_FRACTION = 0.2
+"""Fraction of the rows, or of the groups, on which "auto" compares penalties."""
 ALPHA_OF_ONE_ROW = 1e-3
 """Penalty for a single row, which cannot be held out; chosen by hand."""
 
@@ -91,6 +92,7 @@ def loss_and_gradient(
         delta = (np.exp(log_p) - D[rows]) * weight[rows, None]
         of_v += delta.ravel() @ hidden.reshape(-1, n_hidden)
         slope = activation.slope(hidden)
+        # summed over the labels first, so that one product with the features makes the gradient of A
         back[rows] = np.matmul(delta[:, None, :], slope)[:, 0, :] * v
         by_label = np.einsum("ij,ijh->jh", delta, slope) * v
         of_U += codes.T @ by_label

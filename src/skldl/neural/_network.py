@@ -103,7 +103,7 @@ def initial_weights(sizes: Sequence[int], mean: FloatArray, random: np.random.Ra
     """
     theta = np.zeros(sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes)))
     layers = unflatten(theta, sizes)
-    for weights, _ in layers[:-1]:
+    for weights, _ in layers[:-1]:  # Glorot and Bengio (2010)
         bound = np.sqrt(6 / sum(weights.shape))
         weights[:] = random.uniform(-bound, bound, size=weights.shape)
     layers[-1][1][:] = np.log(np.maximum(mean, 1e-10))  # a label without mass starts low, not at minus infinity
@@ -192,6 +192,7 @@ def _backpropagate(
 ) -> float:
     """Return the weighted loss of some rows and add its gradient to ``gradients``."""
     *hidden, net = _net_outputs(layers, features, activation)
+    # the loss returns its derivative in the net input, so that nothing is divided by a degree that may underflow
     if is_device_array(net):
         values, delta = loss(log_softmax(net), D)
         error = namespace(net).sum(as_double(values) * row_weight)
@@ -211,5 +212,5 @@ def _backpropagate(
             intercept_gradient += delta.sum(axis=0)
         if depth:
             delta = delta @ layers[depth][0].T
-            delta *= activation.slope(hidden[depth - 1])
+            delta *= activation.slope(hidden[depth - 1])  # from the value of the unit, which is at hand
     return error

@@ -173,12 +173,12 @@ class Candidate:
         for name, value in chosen.items():
             if name not in known:
                 raise StudyError(f"Candidate {self.name}: {type(model).__name__} has no hyper-parameter {name!r}.")
-            self._refuse_truth_word(name, value, known[name])
+            self._check_truth_word(name, value, known[name])
         model = model.set_params(**chosen)
         return model if random_state is None else with_seed(model, random_state)
 
     def check_imports(self) -> None:
-        """Refuse an import path that is invalid or belongs to a package that is not trusted; import nothing."""
+        """Raise for an import path that is invalid or belongs to a package that is not trusted; import nothing."""
         paths = [self.estimator] if isinstance(self.estimator, str) else []
         for path in [*paths, *_nested_paths([*self.params.values(), *self.grid.values(), *self.grids.values()])]:
             module, _, name = path.partition(":") if isinstance(path, str) else ("", "", "")
@@ -200,7 +200,7 @@ class Candidate:
         defaults = inspect.signature(estimator_class).parameters
         for name, value in params.items():
             if name in defaults:
-                self._refuse_truth_word(name, value, defaults[name].default)
+                self._check_truth_word(name, value, defaults[name].default)
         built = {name: self._build(value) for name, value in params.items()}
         try:
             return estimator_class(**built)
@@ -213,8 +213,8 @@ class Candidate:
             return self._construct(value["estimator"], {n: v for n, v in value.items() if n != "estimator"})
         return value
 
-    def _refuse_truth_word(self, name: str, value: Any, default: Any) -> None:
-        """Python takes every text, "no" among them, as true."""
+    def _check_truth_word(self, name: str, value: Any, default: Any) -> None:
+        """Raise for a text where true or false is needed: in Python every text counts as true, "no" among them."""
         if isinstance(default, bool) and isinstance(value, str) and value.casefold() in TRUTH_WORDS:
             raise StudyError(f"Candidate {self.name}: {name} = {shown(value)} must be true or false, without quotes.")
 

@@ -1,10 +1,10 @@
-"""How good a choice can be expected to be: cross-fitted, so that no row tests a choice that it influenced.
+"""Estimate the quality of a choice on new rows: cross-fitted, so that no row tests a choice that it influenced.
 
-The criterion of the chosen setting is the least of many, and so too good: on pure noise it beats the mean distribution
-about every second time. Here the rows of each pair are judged under the setting that is best on all *other* pairs. What
-remains of a dependence is that the models on those pairs learned from these rows; nested cross-validation has none, and
-costs as many searches as there are pairs. In 40 simulated tables each of 40 rows of noise and of 60 rows with a
-signal, the two differed by less than their standard errors (mean skill −.012 and −.021 where the truth is −.022; .173
+The criterion of the chosen setting is the smallest of many, and so too optimistic: on pure noise it beats the mean
+distribution about every second time. Here the rows of each pair are judged under the setting that is best on all
+*other* pairs. One dependence remains: the models on those pairs learned from these rows. Nested cross-validation has
+none, and needs as many searches as there are pairs. In 40 simulated tables each of 40 rows of noise and of 60 rows with
+a signal, the two differed by less than their standard errors (mean skill −.012 and −.021 where the truth is −.022; .173
 and .172 where it is .200, from all rows), so that the cheaper one is used.
 """
 
@@ -23,7 +23,7 @@ from skldl.utils.typing import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """How good the choice of a search is.
+    """The estimated quality of the choice of a search.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Estimate:
     loss, reference_loss : float
         Their (weighted) means; 0 for rounding error.
     skill : Skill
-        Share of the loss of the reference that the choice removes, with its interval.
+        Fraction of the loss of the reference that the choice removes, with its interval.
     choices : tuple
         For each pair the candidate's name and the setting that the other pairs chose.
 
@@ -62,7 +62,7 @@ class Estimate:
 
 
 def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -> Estimate:
-    """Estimate how good the best setting of a search is, without the optimism of a best value.
+    """Estimate the loss and the skill of the best setting of a search, without the optimism of a best value.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def estimate_choice(dataset: Dataset, result: SearchResult, reference: Trials) -
     measure = MEASURES[result.criterion]
     if not measure.has_zero_loss:
         raise StudyError(
-            f"{measure.title} has no upper bound, so that there is no loss of which the choice could take a part away. "
+            f"{measure.title} has no upper bound, so that the choice cannot remove a fraction of a loss. "
             "Choose another criterion, such as kullback_leibler."
         )
     losses, choices = [], []

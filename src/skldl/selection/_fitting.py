@@ -1,4 +1,4 @@
-"""One setting of a candidate, fitted: weights, encoders and dense features as the estimator takes them."""
+"""Fit one setting of a candidate: weights, groups, encoder and dense features as the estimator needs them."""
 
 from collections.abc import Mapping
 from inspect import signature

@@ -30,7 +30,7 @@ def derive_seed(*parts: object) -> int:
     True
     """
     digest = hashlib.sha256("\0".join(str(part) for part in parts).encode()).digest()
-    return int.from_bytes(digest[:4], "big") >> 1
+    return int.from_bytes(digest[:4], "big") >> 1  # 31 bits: what every generator takes as a seed
 
 
 def assign_folds(
@@ -126,7 +126,7 @@ def hold_out(
     n_samples : int
         Number of rows.
     fraction : float
-        Share to keep back.
+        Fraction to hold out.
     random_state : int
         Seed of the draw.
     groups : array-like of shape (n_samples,), default=None
@@ -147,7 +147,7 @@ def hold_out(
     """
     units, what = (n_samples, "row") if groups is None else (len(np.unique(groups)), "group")
     if units < 2:
-        raise StudyError(f"{name} has only one {what}: nothing can be kept back.")
+        raise StudyError(f"{name} has only one {what}: nothing can be held out.")
     cut = min(max(1, round(units * fraction)), units - 1)
     if groups is not None:
         splitter = GroupShuffleSplit(1, test_size=cut, random_state=random_state)

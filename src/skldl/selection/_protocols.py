@@ -1,4 +1,4 @@
-"""How settings are chosen and tested: the rounds of a protocol, and its description."""
+"""Protocols: which rows a model learns from, on which its setting is chosen, and on which it is tested."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from skldl.exceptions import StudyError
 from skldl.selection._folds import assign_folds, derive_seed, hold_out, pairs_of, shuffled_folds
 from skldl.utils.typing import IntArray
 
-HELD_OUT_SHARE = 0.2
+HELD_OUT_FRACTION = 0.2
+"""Fraction of the rows that ``holdout`` tests, and on which a setting is chosen where there is one round."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,7 @@ def rounds_of(dataset: Dataset, layout: Layout, repeat: int = 0) -> list[Round]:
     ----------
     dataset : Dataset
         The data. A fixed test set overrides the protocol: one round, settings chosen on a random fifth. Given splits
-        replace the folds, or of the random fifth that ``holdout`` tests.
+        replace the folds, and under ``holdout`` each of them is the test set in turn.
     layout : Layout
         Protocol, folds, order and seed.
     repeat : int, default=0
@@ -196,7 +197,7 @@ def inner_pairs(dataset: Dataset, train: IntArray, folds: int, seed: int) -> tup
 def _holdout(dataset: Dataset, layout: Layout, repeat: int) -> list[Round]:
     train, test = hold_out(
         dataset.n_samples,
-        HELD_OUT_SHARE,
+        HELD_OUT_FRACTION,
         random_state=derive_seed(layout.random_state, "test", repeat),
         groups=dataset.groups,
         name=dataset.name,
@@ -208,7 +209,7 @@ def _round(dataset: Dataset, layout: Layout, repeat: int, train: IntArray, test:
     """A round whose setting is chosen on a random fifth of the training part."""
     fit, validation = hold_out(
         len(train),
-        HELD_OUT_SHARE,
+        HELD_OUT_FRACTION,
         random_state=derive_seed(layout.random_state, "validation", repeat),
         groups=rows_of(dataset.groups, train),
         name=f"The training part of {dataset.name}",

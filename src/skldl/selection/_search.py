@@ -4,7 +4,7 @@ For each pair of rows to fit on and rows to validate on, every setting of every 
 validation rows; values of a path are computed in one call of ``predict_path``. The value of a setting is the mean over
 the pairs of its (weighted) mean criterion, and the best setting is chosen, the first in a tie.
 
-**What goes wrong.** A setting whose estimator raises is out, and its failure is kept with the reason. Faults of the
+**Errors.** A setting whose estimator raises an error is out, and its failure is kept with the reason. Faults of the
 machine (no memory, on a GPU either, no disk, a worker that crashed) are no property of a setting: they end the search,
 so that lack of memory never determines the choice.
 """
@@ -30,7 +30,8 @@ from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_weights
 
 MACHINE_FAULTS = (MemoryError, OSError, BrokenExecutor)
-MAX_REFINEMENTS = 3  # further rounds after the first are made only while the best value is an end of the grid
+MAX_REFINEMENTS = 3
+"""Maximum number of rounds; those after the first take place only while the best value is an end of the grid."""
 
 
 def is_machine_fault(error: BaseException) -> bool:
@@ -72,7 +73,7 @@ def search(
     encoder : transformer, default=None
         Turns X into features; it learns from the rows to fit on alone, once for all candidates.
     on_progress : callable, default=None
-        Called with a word on what is going to run.
+        Called with a message before each step.
 
     Returns
     -------
@@ -199,10 +200,10 @@ class _Engine:
         weight: Any,
         failures: list[Failure],
     ) -> list[Any]:
-        """What ``predict_path`` predicts for the first settings, all of them if nothing goes wrong.
+        """Predictions of ``predict_path`` for the first settings, all of them if no error occurs.
 
-        If a path fails, the remaining values are tried alone. One that gives more
-        or fewer predictions than values is ambiguous, so that none is used.
+        If a path fails, the remaining values are tried alone. If it returns more or fewer predictions than values, it
+        is not clear to which values they belong, and none is used.
         """
         found: list[Any] = []
         try:
@@ -222,7 +223,7 @@ class _Engine:
             return found
         if len(found) != len(settings):
             number = f"more than {len(settings)}" if len(found) > len(settings) else str(len(found))
-            reason = f"predict_path over {candidate.path} gave {number} predictions for {len(settings)} values"
+            reason = f"predict_path over {candidate.path} returned {number} predictions for {len(settings)} values"
             failures.append(Failure(candidate.name, settings[0], reason))
             return []
         return found
@@ -270,10 +271,12 @@ def _between(trials: Trials) -> list[Setting]:
     wanted: list[float] = []
     for step in (-1, 1):
         if 0 <= index + step < len(tried):
+            # equal ratios: hyper-parameters with a grid are scales
             ratio, thirds = tried[index + step] / best[name], range(1, 3)
         else:
             ratio, thirds = best[name] / tried[index - step], range(1, 4)
         wanted += [best[name] * ratio ** (third / 3) for third in thirds]
+    # three digits are enough, and can be read in a table
     values = {max(1, round(value)) if whole else float(f"{value:.3g}") for value in wanted} - set(tried)
     return [{**best, name: value} for value in sorted(values, reverse=tried[0] != trials.settings[0].get(name))]
 

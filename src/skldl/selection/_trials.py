@@ -58,9 +58,9 @@ class Trials:
     values : ndarray of shape (n_pairs, n_settings)
         The (weighted) means of the same.
     failures : list of Failure
-        The reason.
+        The settings that failed, with the reason.
     higher_is_better : bool
-        The arrow of the criterion.
+        Whether a higher value of the criterion is better.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Trials:
         Returns
         -------
         int
-            Place of the setting in ``settings``. A setting that failed on any pair is out.
+            Index of the setting in ``settings``. A setting that failed on any pair is out.
         """
         return choose(self.candidate, self._whole(pairs), self.errors, self._sign)
 
@@ -164,7 +164,7 @@ class SearchResult:
 
     @property
     def failures(self) -> list[Failure]:
-        """Everything that went wrong."""
+        """The failures of all candidates."""
         return [failure for trials in self.trials for failure in trials.failures]
 
     def best(self, pairs: Sequence[int] | None = None) -> tuple[Trials, int]:
