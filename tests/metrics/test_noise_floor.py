@@ -13,7 +13,11 @@ from skldl.data import Dataset, load_lexicon, load_tweets
 from skldl.distributions import from_votes
 from skldl.exceptions import DataError, LengthMismatchError, UnknownNameError
 from skldl.metrics import MEASURES, PAPER_MEASURES, evaluate, kullback_leibler, skill
-from skldl.metrics._noise_floor import Mixing, _entropy_of_first_terms, _entropy_of_other_terms
+from skldl.metrics._noise_floor import (  # parts of the estimate that no public result shows exactly
+    Mixing,
+    _entropy_of_first_terms,
+    _entropy_of_other_terms,
+)
 from skldl.uncertainty import explainable_share, noise_floor
 
 
@@ -119,6 +123,16 @@ def test_rows_with_different_numbers_of_votes_and_single_votes():
             again = np.array([generator.multinomial(n, d) for n, d in zip(numbers, truth, strict=True)])
             draws.append(MEASURES[name](again / numbers[:, None], truth))
         assert floors[name].value == pytest.approx(np.mean(draws), rel=0.06)
+
+
+def test_a_few_true_distributions_that_no_dirichlet_distribution_describes():
+    """Without support points near the rows, the floor would be a quarter too low."""
+    generator = np.random.default_rng(0)
+    truth = np.repeat(generator.dirichlet(np.ones(6), 3), 150, axis=0)
+    counts = generator.multinomial(50, truth)
+    many = np.repeat(truth, 20, axis=0)
+    expected = MEASURES["clark"](generator.multinomial(50, many) / 50, many)
+    assert noise_floor(counts, "clark")["clark"].value == pytest.approx(expected, rel=0.1)
 
 
 def test_every_measure_has_a_floor():

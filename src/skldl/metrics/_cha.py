@@ -12,12 +12,10 @@ References
 import math
 from typing import Any
 
-import numpy as np
-
-from skldl.exceptions import Parameter, ParameterError
 from skldl.metrics._measure import Bound, Measure
-from skldl.metrics._pair import Pair, column_dot, divide, sum_over_labels
+from skldl.metrics._pair import Pair, column_dot, divide, log_ratio, sum_over_labels
 from skldl.utils.arrays import at_least
+from skldl.utils.parameters import check_value, number
 from skldl.utils.typing import FloatArray
 
 MINKOWSKI, L1 = "Lp Minkowski", "L1"
@@ -29,10 +27,7 @@ VICISSITUDE = "vicissitude"
 
 
 def _check_power(power: Any) -> dict[str, Any]:
-    if not 1 <= power < np.inf:
-        raise ParameterError(
-            Parameter("power", power), " must be a finite number of at least 1; for infinity use chebyshev."
-        )
+    check_value("power", power, number(at_least=1, hint="for infinity use chebyshev"))
     return {"power": power}
 
 
@@ -43,19 +38,9 @@ def _minkowski(pair: Pair, power: float) -> FloatArray:
 
 
 def _jeffreys(pair: Pair) -> FloatArray:
-    ratio = divide(pair.floored_p, pair.floored_q)
-    if pair.xp is not np:
-        xp = pair.xp
-        apart = xp.log(pair.floored_p) - xp.log(pair.floored_q)
-        log_ratio = xp.where(xp.isinf(ratio), apart, xp.log(ratio))
-        return sum_over_labels(xp.where(pair.difference == 0, 0.0, pair.difference * xp.abs(log_ratio)))
-    if np.isinf(ratio).any():  # possible only for eps = 0: the quotient overflows although its logarithm does not
-        log_ratio = np.log(pair.floored_p) - np.log(pair.floored_q)
-    else:
-        log_ratio = np.log(ratio)
-    terms = pair.difference * np.abs(log_ratio)  # p − q and ln(p/q) have one sign
-    terms[pair.difference == 0] = 0.0
-    return np.asarray(terms.sum(axis=0))
+    logarithm = log_ratio(pair.floored_p, pair.floored_q, bounded=pair.bounded)
+    terms = pair.difference * pair.xp.abs(logarithm)  # p − q and ln(p/q) have one sign
+    return sum_over_labels(pair.xp.where(pair.difference == 0, 0.0, terms))  # also where both are 0
 
 
 def _taneja(pair: Pair) -> FloatArray:
@@ -198,7 +183,7 @@ lorentzian = Measure(
     higher_is_better=False,
     compute=lambda pair: sum_over_labels(pair.xp.log1p(pair.difference)),
     use="City block distance that damps large errors on single labels.",
-    bound=Bound("c ln(1+2/c)", lambda n_labels: n_labels * np.log1p(2.0 / n_labels)),
+    bound=Bound("c ln(1+2/c)", lambda n_labels: n_labels * math.log1p(2.0 / n_labels)),
 )
 
 # -- The intersection family

@@ -26,6 +26,7 @@ from skldl.metrics._cha import SHANNON
 from skldl.metrics._measure import Bound, Measure
 from skldl.metrics._pair import Pair, column_dot, divide, k_divergence, sum_over_labels
 from skldl.utils.arrays import as_double, as_type_of, at_least, namespace, take_rows
+from skldl.utils.parameters import COUNT, check_value
 from skldl.utils.typing import FloatArray
 
 ORDERED = "ordered labels"
@@ -73,24 +74,27 @@ def _span(n_labels: int, values: Values) -> float:
     return float(abs(positions[-1] - positions[0]))
 
 
+def _running_sums(degrees: FloatArray) -> FloatArray:
+    """Σ over the labels up to each label."""
+    xp = namespace(degrees)
+    return np.cumsum(degrees, axis=0) if xp is np else xp.cumulative_sum(degrees, axis=0)
+
+
 def _earth_mover(pair: Pair, values: Values) -> FloatArray:
     steps = np.abs(np.diff(_positions(pair.p.shape[0], values)))
-    if pair.xp is not np:
-        surplus = pair.xp.cumulative_sum(as_double(pair.p) - as_double(pair.q), axis=0)[:-1, ...]
-        return as_type_of(steps, surplus) @ pair.xp.abs(surplus)
-    surplus = np.cumsum(pair.p - pair.q, axis=0)[:-1]  # mass that has to cross each gap between neighbouring labels
-    return np.asarray(steps @ np.abs(surplus, out=surplus))
+    # mass that has to cross each gap between neighbouring labels
+    surplus = _running_sums(as_double(pair.p) - as_double(pair.q))[:-1, ...]
+    return as_type_of(steps, surplus) @ pair.xp.abs(surplus)
 
 
 def _error_of_mean(pair: Pair, values: Values) -> FloatArray:
     positions = _positions(pair.p.shape[0], values)
-    difference = as_double(pair.p) - as_double(pair.q)
+    difference = as_double(pair.p) - as_double(pair.q)  # first: the means may be large and nearly equal
     return pair.xp.abs(as_type_of(positions, difference) @ difference)
 
 
 def _cumulative_jensen_shannon(pair: Pair) -> FloatArray:
-    running_sum = np.cumsum if pair.xp is np else pair.xp.cumulative_sum
-    true, pred = running_sum(pair.p, axis=0), running_sum(pair.q, axis=0)
+    true, pred = _running_sums(pair.p), _running_sums(pair.q)
     total = true + pred
     # negative only by rounding
     return at_least(k_divergence(true, total) + k_divergence(pred, total), 0.0) / 2.0
@@ -219,10 +223,7 @@ def _error_probability(pair: Pair) -> FloatArray:
 
 
 def _check_k(k: Any) -> dict[str, Any]:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError(
-            Parameter("k", k), " must be a whole number of at least 1: the number of labels that are named."
-        )
+    check_value("k", k, COUNT)
     return {"k": int(k)}
 
 

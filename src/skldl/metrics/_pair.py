@@ -235,23 +235,26 @@ def divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     return quotient
 
 
-def log_ratio_sum(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> FloatArray:
-    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a.
+def log_ratio(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> FloatArray:
+    """ln(a / b), also where b is so small that the quotient overflows; infinite where b = 0 < a, NaN where both are 0.
 
     ``bounded`` says that a / b cannot overflow.
     """
     if not isinstance(a, np.ndarray):
         xp = namespace(a)
         ratio = a / b
-        logarithm = xp.log(ratio)
-        if not bounded:
-            logarithm = xp.where(xp.isinf(ratio), xp.log(a) - xp.log(b), logarithm)
-        return sum_in_double(xp.where(a == 0, 0.0, a * logarithm), axis=0)
-    terms = np.divide(a, b)
-    if np.isinf(terms).any():  # b is tiny: the quotient overflows although its logarithm does not
-        np.subtract(np.log(a), np.log(b), out=terms)
-    else:
-        np.log(terms, out=terms)
+        return xp.log(ratio) if bounded else xp.where(xp.isinf(ratio), xp.log(a) - xp.log(b), xp.log(ratio))
+    ratio = np.divide(a, b)
+    if np.isinf(ratio).any():
+        return np.subtract(np.log(a), np.log(b), out=ratio)
+    return np.log(ratio, out=ratio)
+
+
+def log_ratio_sum(a: FloatArray, b: FloatArray, *, bounded: bool = False) -> FloatArray:
+    """Σ a ln(a / b) over labels with 0 ln 0 = 0, infinite where b = 0 < a; ``bounded`` as in `log_ratio`."""
+    terms = log_ratio(a, b, bounded=bounded)
+    if not isinstance(a, np.ndarray):
+        return sum_in_double(namespace(a).where(a == 0, 0.0, a * terms), axis=0)
     terms *= a
     if not a.all():
         terms[a == 0] = 0.0

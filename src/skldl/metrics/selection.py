@@ -600,5 +600,12 @@ def robustness(
         selection = select_measures(n_labels=labels, concentration=concentration, random_state=seed, **settings)
         runs.append(Run(labels, concentration, seed, selection.chosen, selection.judge()))
     if not runs:
-        raise ParameterError("n_labels, concentrations and seeds must each contain at least one value.")
+        raise ParameterError(
+            Parameter("n_labels"),
+            ", ",
+            Parameter("concentrations"),
+            " and ",
+            Parameter("seeds"),
+            " must each contain at least one value.",
+        )
     return Robustness(tuple(runs))
