@@ -23,11 +23,11 @@ from skldl.utils.arrays import (
 from skldl.utils.typing import FloatArray, IntArray
 
 MEAN_FRACTIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
-"""Fractions of the mean distribution to choose from."""
+"""Fractions of the mean distribution to choose from; chosen by hand, each about twice the one before."""
 SCREENING_FRACTIONS = (0.001, 0.01, 0.05, 0.2)
-"""A coarser grid for first comparisons of settings."""
+"""A coarser grid, also chosen by hand, for first comparisons of settings."""
 MIN_DEGREE = 1e-12
-"""Least degree of the mean distribution, for labels that no training row has."""
+"""Minimum degree of the mean distribution: a label that no training row has would make a divergence infinite."""
 BLOCK_CELLS = 2**17
 """Tables of predictions are scored in blocks of about this many numbers, small enough for the cache."""
 
@@ -59,7 +59,7 @@ def means_without(D: FloatArray, weight: FloatArray | None, codes: IntArray | No
     removed_weight = np.bincount(own, w)
     removed = np.column_stack([np.bincount(own, column) for column in weighted.T])
     total_weight = w.sum()
-    rest = np.maximum(weighted.sum(axis=0) - removed, 0.0)
+    rest = np.maximum(weighted.sum(axis=0) - removed, 0.0)  # rounding can make the difference negative
     rest_weight = total_weight - removed_weight
     heaviest = int(removed_weight.argmax())
     if removed_weight[heaviest] > total_weight / 2:  # the difference would lose digits: add the other rows up instead
@@ -134,5 +134,5 @@ def first_best(divergences: npt.ArrayLike) -> int:
     """Position of the first value that equals the least up to rounding, so that the last bit decides no tie."""
     values = np.asarray(divergences, dtype=np.float64)
     least = values.min()
-    # 1e-9 of the least is far above the rounding of a mean and far below a difference that matters
+    # 1e-9 of the least is far above the rounding of a mean and far below a difference that matters; 1e-15: a least of 0
     return int(np.argmax(values <= least + 1e-9 * abs(least) + 1e-15))

@@ -84,7 +84,7 @@ def check_partial_distributions(
     gaps = np.isnan(array)
     degrees = np.where(gaps, 0.0, array)
     check_degrees(degrees, D, name=name)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # infinite sums of huge numbers are rejected below
         sums = degrees.sum(axis=1)
     whole = ~gaps.any(axis=1)
     check_row_sums(np.where(whole, sums, 1.0), name=name)
@@ -195,7 +195,7 @@ def _warn_about(array: FloatArray, gaps: BoolArray, meaning: str, missing: str, 
 
 def rest_of(D: FloatArray) -> FloatArray:
     """Mass that is left for the missing labels of each row; zero for rows without gaps."""
-    rest = np.maximum(1.0 - np.nansum(D, axis=1), 0.0)
+    rest = np.maximum(1.0 - np.nansum(D, axis=1), 0.0)  # the sum can exceed one by rounding
     return np.where(np.isnan(D).any(axis=1), rest, 0.0)
 
 
@@ -317,7 +317,7 @@ def mean_distribution(D: FloatArray, weight: FloatArray, meaning: str) -> FloatA
         if meaning == "renormalised":
             level = observed.T @ (mass / (observed @ mean))
             mean = np.divide(total, level, out=np.full(n_labels, 1.0 / n_labels), where=~never)
-            mean[~never] *= (1.0 - never.mean()) / mean[~never].sum()
+            mean[~never] *= (1.0 - never.mean()) / mean[~never].sum()  # ratios alone are known: the scale is free
         else:
             hidden = ~observed @ mean
             mean = total + mean * (~observed.T @ np.divide(rest, hidden, out=np.zeros_like(rest), where=hidden > 0))

@@ -124,7 +124,7 @@ def column_divisors(X: Any, weight: FloatArray | None) -> FloatArray:
     if sparse.issparse(X):
         X = X.astype(np.float64)
         mean = w @ X
-        variance = np.maximum(w @ X.power(2) - mean**2, 0.0)
+        variance = np.maximum(w @ X.power(2) - mean**2, 0.0)  # rounding can make the difference negative
         low, high = (np.ravel(bound.toarray()) for bound in (X.min(axis=0), X.max(axis=0)))
     else:
         mean = w @ X.astype(np.float64)

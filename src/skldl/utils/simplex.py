@@ -68,7 +68,7 @@ def project(rows: Any) -> Any:
     threshold = np.take_along_axis(excess, support - 1, axis=-1) / support
     values -= threshold
     np.maximum(values, 0.0, out=values)
-    values /= values.sum(axis=-1, keepdims=True)
+    values /= values.sum(axis=-1, keepdims=True)  # the sum is one up to the rounding of the threshold
     return values
 
 

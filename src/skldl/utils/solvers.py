@@ -29,13 +29,13 @@ SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
 """Constants c₁ and c₂ of the Wolfe conditions, as Nocedal and Wright choose them for quasi-Newton methods."""
 MAX_TRIALS = 30
-"""Step lengths that a line search tries; from the second step on the first one usually passes."""
+"""Maximum number of step lengths in a line search, chosen by hand; the first one usually passes."""
 MEMORY = 20
-"""Steps that L-BFGS remembers."""
+"""Number of steps that L-BFGS remembers; chosen by hand."""
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
-"""Relative rises of the loss up to this are rounding: it is a difference of terms that can be larger than it."""
+"""Relative rises of the loss up to this are rounding: it is a difference of larger terms. 256 was chosen by hand."""
 MAX_LEVEL_STEPS = 5
-"""Steps in a row that may lower neither the loss, because of its rounding, nor the gradient by half."""
+"""Steps in a row (chosen by hand) that may lower neither the loss, because of rounding, nor the gradient by half."""
 
 
 class Metric(Protocol):
@@ -263,6 +263,7 @@ class DenseInverse:
 
 
 def _unit_step(gradient: FloatArray) -> float:
+    # tiny: the gradient may be zero
     return min(1.0, 1.0 / max(float(np.linalg.norm(gradient)), np.finfo(np.float64).tiny))
 
 
@@ -322,7 +323,7 @@ def _line_search(
 
 
 def _cubic_minimum(a: _Trial, b: _Trial) -> float:
-    """Minimum of the cubic that has the values and slopes of both trials; nan if it has none."""
+    """Minimum of the cubic that has the values and slopes of both trials (Nocedal and Wright, 3.59); nan if none."""
     if not (np.isfinite(b.loss) and np.isfinite(b.slope)):
         return np.nan
     width = b.length - a.length
