@@ -106,7 +106,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls._chunks = cls._fit_rows is not BaseLDL._fit_rows
-        if "_predict" in vars(cls):  # what holds of the prediction of a class above does not hold of another one
+        if "_predict" in vars(cls):  # they describe the `_predict` of the base class, not this one
             for name in ("_linear_scores", "_onnx"):
                 if name not in vars(cls):
                     setattr(cls, name, getattr(BaseLDL, name))
@@ -166,7 +166,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         D = self._check_target(y, X)
         check_same_length(X, D)
         weight = check_weights(sample_weight, X.shape[0], X)
-        if weight is not None and least_number(weight) == 0:  # a row without weight is a row that is not there
+        if weight is not None and least_number(weight) == 0:  # rows of weight zero have no effect: remove them
             kept = weight > 0
             X, D, weight = X[kept], D[kept], weight[kept]
         self.label_names_ = label_names(y, D.shape[1])
@@ -211,10 +211,10 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             `set_output` asked for it. For X on a device, an array of its library, device and
             precision.
         """
-        if "n_labels_" not in self.__dict__:  # what fit assigns; scikit-learn's check takes longer
+        if "n_labels_" not in self.__dict__:  # `fit` assigns it; scikit-learn's check is slower
             check_is_fitted(self)
         if isinstance(X, Rows):
-            from skldl.metrics._in_chunks import predict  # not above: a fit needs no measures
+            from skldl.metrics._in_chunks import predict  # imported here, since a fit needs no measures
 
             parts = [np.asarray(part) for part in predict(self, X)]
             return self._in_container(np.concatenate(parts or [np.zeros((0, self.n_labels_))]), X)
@@ -248,7 +248,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         """
         check_value("predict", predict, NONE | one_of(*OUTPUTS))
         if predict is not None:
-            config = dict(getattr(self, "_sklearn_output_config", {}))  # the name under which clone keeps it
+            config = dict(getattr(self, "_sklearn_output_config", {}))  # `sklearn.base.clone` copies this attribute
             self._sklearn_output_config = {**config, "predict": predict}
         return self
 
@@ -258,7 +258,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         if output == "default":
             return distributions
         distributions = to_numpy(distributions)
-        index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None  # a list has a method of that name
+        index = X.index if hasattr(X, "columns") and hasattr(X, "index") else None  # a list has a method `index`
         return _data_frame(distributions, list(self.label_names_), output, index)
 
     def predict_path(
@@ -317,7 +317,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         float
             At most 0, which only a perfect prediction reaches.
         """
-        from skldl.metrics import kullback_leibler  # not above: a fit needs no measures
+        from skldl.metrics import kullback_leibler  # imported here, since a fit needs no measures
         from skldl.metrics._in_chunks import evaluate
 
         if isinstance(X, Rows):
@@ -332,7 +332,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         """Predictions with the labels in the order of the columns of y."""
         names = column_names(y)
         generic = list(self.label_names_) == [f"label_{j}" for j in range(self.n_labels_)]
-        if len(names) != self.n_labels_ or generic:  # the measure rejects another number of labels
+        if len(names) != self.n_labels_ or generic:  # the measure rejects a wrong number of labels
             return predicted
         order = order_of_labels(names, list(self.label_names_), name="the table that fit saw")
         return predicted if order is None else predicted[:, order]
@@ -421,7 +421,7 @@ class PartialLDL(BaseLDL):
         self.missing_, self.n_left_out_ = COMPLETE, 0  # chunks with gaps are rejected
 
     def _check_target(self, y: Any, X: Any) -> FloatArray:
-        if is_device_array(X):  # where NaN is rejected
+        if is_device_array(X):  # NaN is rejected there
             self.missing_, self.n_left_out_ = COMPLETE, 0
             return super()._check_target(y, X)
         D, self.missing_ = check_partial_distributions(y, self.missing)

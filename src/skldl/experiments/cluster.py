@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster: those of a lost worker are repeated; without a scheduler or workers the run ends."""
+"""Run the tasks of a study on a Dask cluster; tasks of a lost worker run again."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What the selections of a study say about its grids: losses by value, and chosen values that are ends of a grid."""
+"""The grids of a study after selection: losses by value, and chosen values that are ends of a grid."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product

@@ -1,4 +1,4 @@
-"""The first records of a study, which describe it and its data; and whether existing records belong to it."""
+"""The first records of a study, which describe it and its data; and the check that records belong to it."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -193,7 +193,7 @@ def _compare_headers(store: MemoryStore, now: Record) -> bool:
 
 
 def _difference(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Name the fields in which two studies differ, most telling first."""
+    """Name the fields in which two studies differ, the most important first."""
     changes = []
     for key in then:
         if then[key] == now.get(key) or key in ("title", "timeout"):

@@ -156,7 +156,7 @@ def has_predictions(results: StudyResults) -> bool:
 
 def write_predictions(results: StudyResults, folder: Path) -> list[Path]:
     """Write ``predictions/<dataset>.parquet`` for each dataset with kept predictions; nothing without pyarrow."""
-    if find_spec("pyarrow") is None:  # the records hold them all the same, and this is the end of a long run
+    if find_spec("pyarrow") is None:  # the records hold them anyway; a long run must not fail at its end
         return []
     from pyarrow import parquet
 

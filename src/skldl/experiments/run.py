@@ -197,7 +197,7 @@ def plan_study(study: Study, *, data_home: Any = None, build: bool = True) -> Pl
 
 
 def _folds_first(tasks: list[Task]) -> tuple[Task, ...]:
-    """The first fold of everything, then the second: the estimate of the time left soon rests on every kind of task."""
+    """Sort by repeat and fold, so that every kind of task is timed early, for the estimate of the remaining time."""
     return tuple(sorted(tasks, key=lambda task: (task.repeat, task.fold)))
 
 

@@ -16,7 +16,7 @@ from skldl.exceptions import Parameter, RecordsError
 
 try:
     import fcntl
-except ImportError:  # Windows: the file is written as safely, only two studies in one folder are not kept apart
+except ImportError:  # Windows: writing is as safe, but two processes can write to one folder
     fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 FORMAT = 2

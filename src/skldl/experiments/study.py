@@ -42,7 +42,7 @@ def measure_name(word: str) -> str:
     >>> measure_name("KL"), measure_name("Kullback-Leibler")
     ('kullback_leibler', 'kullback_leibler')
     """
-    if isinstance(word, str) and word in MEASURES:  # nearly always, and asked for each cell of each table
+    if isinstance(word, str) and word in MEASURES:  # the usual case, which tables check for each cell
         return word
     return find(word, _MEASURE_NAMES, "measure")
 
@@ -382,7 +382,7 @@ def fingerprint_of(entries: Mapping[str, Any]) -> str:
     The candidates are hashed under the name ``contenders``, which recorded fingerprints contain.
     """
     hashed = {key: value for key, value in entries.items() if key not in ("candidates", "timeout")} | {"title": ""}
-    # A file may move. Columns have their effect through the data, which have their own fingerprint.
+    # A file may be moved. Columns act through the data, which have their own fingerprint.
     hashed["datasets"] = _without(entries["datasets"], {"source", "splits", *COLUMNS} - {"text", "categories"})
     hashed["contenders"] = _without(entries["candidates"], {"natural"})
     return hashlib.sha256(json.dumps(json_ready(hashed), sort_keys=True).encode()).hexdigest()[:16]

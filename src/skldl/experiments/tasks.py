@@ -69,7 +69,7 @@ class Task:
         return cls(record["kind"], record["dataset"], record["candidate"], record["repeat"], record["fold"])
 
     def key(self, fingerprint: str) -> Record:
-        """The beginning of its record."""
+        """The entries that identify the task in its record."""
         names = {"kind": self.kind, "dataset": self.dataset, "fingerprint": fingerprint, "candidate": self.candidate}
         return names | {"repeat": self.repeat, "fold": self.fold}
 
@@ -123,7 +123,7 @@ class Call:
 
 
 def record_of(outcome: Outcome) -> Record:
-    """The record of a task that ran in another process, or should have."""
+    """The record of a task that was sent to another process."""
     if outcome.error is not None:  # `Call.run` raises none: its record could not be sent
         return outcome.task.not_run(describe_error(outcome.error), MACHINE)
     if outcome.lost:

@@ -99,7 +99,7 @@ def show_versions() -> None:
     """
     import platform
 
-    import skldl  # not above: the package imports this module first
+    import skldl  # imported here, since the package imports this module first
 
     print(f"scikit-ldl {skldl.__version__}")
     print(f"Python {platform.python_version()} ({platform.platform()}, {sys.executable})")

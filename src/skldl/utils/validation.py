@@ -65,7 +65,7 @@ MAX_FEATURE = 1e150
 """Largest absolute value of a feature: squares of larger ones overflow, those of numbers below 1/MAX_FEATURE vanish."""
 MAX_WEIGHT_RATIO = 1e100
 """Largest ratio between a weight and the mean weight: squares of smaller ones would vanish beside those of others."""
-_MAX_EXPONENT = 100  # of two: larger weights are scaled, although much larger ones could be summed without overflow
+_MAX_EXPONENT = 100  # of two, chosen by hand: weights beyond it are scaled long before a sum of them could overflow
 
 # Row numbers in messages
 
@@ -546,7 +546,9 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_hint: 
     _follow(values, None, name=name)
     array = _as_floats(values, name=name, allow_nan=allow_nan, nan_hint=nan_hint)
     _check_two_dimensions(array, name)
-    if not np.isfinite(np.einsum("ij->", array)):  # quicker than a look at each number; infinite for huge ones, too
+    if not np.isfinite(
+        np.einsum("ij->", array)
+    ):  # faster than a test of each number; huge numbers may also sum to infinity
         _check_cells_finite(
             array, column_names(values), name, hint=nan_hint or DEGREE_HINT, column="label", allow_nan=allow_nan
         )
@@ -574,7 +576,7 @@ def _from_objects(values: Any, name: str, *, allow_nan: bool, nan_hint: Hint) ->
     except ValueError:
         cells = np.empty(0, dtype=object)
     if cells.ndim != 2:
-        entries = values if cells.ndim else ()  # None, for one, has no rows to look at
+        entries = values if cells.ndim else ()  # None has no rows to inspect
         lengths = [len(row) for row in entries if hasattr(row, "__len__") and not isinstance(row, str)]
         if len(set(lengths)) > 1:
             raise DimensionError(
