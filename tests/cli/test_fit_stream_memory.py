@@ -28,7 +28,7 @@ def test_a_large_table_is_read_in_chunks_if_the_model_learns_so(ratings_folder, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "--model auto compares models that need all rows in memory. Name one that learns in chunks (Mean,"),
+        ("", "--model auto compares models that need all rows in memory. Name one that can be fitted in chunks (Mean,"),
         ("--model aa-knn", "AA-kNN needs all rows in memory"),
         ("--model mean --folds 2", "--folds has no part in a fit that reads the table in chunks"),
     ],

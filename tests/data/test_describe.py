@@ -6,7 +6,6 @@ import pytest
 from scipy import sparse
 
 from skldl.data import Dataset, _describe, describe, load_dataset, statistics_table
-from skldl.data._describe import PrintedRows
 from skldl.exceptions import DataError, LengthMismatchError
 
 
@@ -32,7 +31,7 @@ def test_facts_of_a_table_known_by_heart():
 
 @pytest.mark.parametrize("most_work", [2e9, 0])
 def test_sparse_and_dense_agree(monkeypatch, most_work):
-    monkeypatch.setattr(_describe, "_MOST_WORK_FOR_SVD", most_work)
+    monkeypatch.setattr(_describe, "_MAX_SVD_WORK", most_work)
     X = sparse.random(60, 30, density=0.1, format="csr", random_state=0)
     X = sparse.vstack([X, X[:7]]).tocsr()
     X.data[0] = 0  # stored zeros are zeros
@@ -52,10 +51,10 @@ def test_rank_by_gram_matrix_equals_rank_by_singular_values(monkeypatch, shape):
     X[:, 5] = 0
     D = np.full((shape[0], 2), 0.5)
     assert describe((X, D)).rank == 25
-    monkeypatch.setattr(_describe, "_MOST_WORK_FOR_SVD", 0)
+    monkeypatch.setattr(_describe, "_MAX_SVD_WORK", 0)
     assert describe((X, D)).rank == 25
     assert describe((sparse.csr_matrix(X), D)).rank == 25
-    monkeypatch.setattr(_describe, "_LARGEST_GRAM", 30)
+    monkeypatch.setattr(_describe, "_MAX_GRAM", 30)
     card = describe((X, D))
     assert card.rank is None
     assert "not computed: too large" in str(card)
@@ -128,7 +127,7 @@ def test_table_of_the_paper_has_sixteen_rows(no_data):
 
 
 def test_table_without_rows():
-    assert str(PrintedRows()) == "(no rows)"
+    assert str(statistics_table([])) == "(no rows)"
 
 
 def test_cards_of_the_paper(paper_data):

@@ -20,7 +20,6 @@ from skldl.data import (
     load_lexicon,
     load_tweets,
 )
-from skldl.data._vader import word_presence
 from skldl.distributions import from_votes
 from skldl.exceptions import DatasetError, DatasetNotFoundError, UnknownDatasetError
 from skldl.experiments.header import raters_of
@@ -193,7 +192,7 @@ def test_archive_is_downloaded_once_and_checked(small, no_data, tmp_path, monkey
     monkeypatch.setattr(_vader, "ARCHIVE_SHA256", "0" * 64)
     with pytest.raises(DatasetError, match="is not the published file: its sha256 is"):
         fetch_vader_texts("products")
-    with pytest.raises(DatasetError, match=r"sent was thrown away: .* is not the published file"):
+    with pytest.raises(DatasetError, match=r"vader.* was deleted: .* is not the published file"):
         fetch_vader_texts("products", data_home=tmp_path / "other")
     assert list((tmp_path / "other").iterdir()) == []
 
@@ -218,7 +217,7 @@ def test_failures_say_what_to_do(no_data, tmp_path, monkeypatch):
     ("options", "words"),
     [
         ({"ratings": "1_1\t1\t0\t[1, 5]\n"}, "no ratings from -4 to 4"),
-        ({"ratings": "1_1\t2\t0\t[1, 1]\n"}, "have the mean beside them"),
+        ({"ratings": "1_1\t2\t0\t[1, 1]\n"}, "with their mean"),
         ({"ratings": "1_1\tx\n"}, "no ratings from -4 to 4"),
         ({"texts": "1_1\t1\n"}, "no identifier, mean and text"),
         ({"texts": "1_1\t1\tone\n"}, "holds 1 texts and 3 rows"),
@@ -268,6 +267,7 @@ def test_fetched_texts_have_names(small, no_data, tmp_path, monkeypatch):
     ):
         load_dataset("VADER products")
     path = small(archive(tmp_path / "original.tar.gz"))
+    word_presence = _vader.word_presence
     monkeypatch.setattr(
         _vader, "word_presence", lambda texts, n_features, called: word_presence(texts, 2, called=called)
     )

@@ -18,7 +18,7 @@ from skldl.serve import Limits
 from skldl.serve._app import OPEN_ROUTES
 from skldl.serve._bodies import DIGITS
 from skldl.serve._server import MIN_KEY_LENGTH
-from skldl.tabular._interval_columns import LEVEL
+from skldl.tabular._prediction import LEVEL
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "deployment.md"

@@ -14,9 +14,9 @@ from skldl.data import TableFile
 from skldl.data._kinds import ColumnKind, kind_of
 from skldl.exceptions import DataError, TableError
 from skldl.tabular import TableEncoder
+from skldl.tabular._chunked_fit import ChunkCache
 from skldl.tabular._encoder_fit import EncoderFit
 from skldl.tabular._row_sample import RowSample, drawn, row_keys
-from skldl.tabular._table_chunks import ChunkCache
 
 
 def mixed_table(n_rows=3000, seed=0):
@@ -242,7 +242,7 @@ def test_a_sample_does_not_depend_on_the_chunks():
 
 def test_what_cannot_be_fitted_in_chunks(monkeypatch):
     table = mixed_table(100)
-    with pytest.raises(TableError, match=r"'comment' is read in chunks: say hashed_text="):
+    with pytest.raises(TableError, match=r"'comment' is read in chunks: set hashed_text="):
         TableEncoder(text=["comment"]).fit_chunks(lambda: chunks_of(table, (30,)))
     with pytest.raises(TableError, match="The text column 'nothing' is empty in every row"):
         TableEncoder(text=["nothing"], hashed_text=8).fit_chunks(lambda: chunks_of(table, (30,)))

@@ -47,7 +47,7 @@ def test_other_rows_do(model):
     assert numbers["distance"]["far_share"] > 0.5
     assert numbers["distance"]["median"] > 2 * numbers["distance"]["typical"]
     assert numbers["prediction_shift"]["z"] > 5
-    for word in ("'town' holds a category", "farther from the training rows", "mean prediction has moved"):
+    for word in ("'town' holds a category", "farther from the training rows", "mean prediction differs"):
         assert word in said
 
 
@@ -94,7 +94,7 @@ def test_reference_of_few_of_sparse_and_of_wide_rows():
     with pytest.raises(ValueError, match="mean_prediction_"):
         dense._check_fitted_state()
     dense.centres_ = [1]
-    with pytest.raises(ValueError, match="no table"):
+    with pytest.raises(ValueError, match="not a matrix"):
         dense._check_fitted_state()
 
 

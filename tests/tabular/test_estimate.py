@@ -17,9 +17,9 @@ from skldl.exceptions import TableError
 from skldl.metrics import kullback_leibler, skill_ratio
 from skldl.selection import BASELINE, Candidate, assign_folds, hold_out
 from skldl.selection._estimate import estimate_from_losses
-from skldl.tabular import FitOptions, TableEncoder, _auto, choose_model, fit_table
+from skldl.tabular import FitOptions, TableEncoder, choose_model, fit_table
 from skldl.tabular._choice import Trial, best_first, doubts_on_skill, labels_of_one_fold
-from skldl.tabular._uncertain_fit import CALIBRATION_SHARE
+from skldl.tabular._uncertain_fit import CALIBRATION_FRACTION
 
 
 class Flat(skldl.MeanDistribution):
@@ -86,9 +86,9 @@ def test_the_estimate_of_a_small_table_rests_on_nothing_that_has_seen_the_row(mo
     assert fitted.choice.skill[0] == pytest.approx(0, abs=1e-9)  # what it predicts is the mean, also of the other folds
     assert fitted.choice.estimate.choices == (("linear", {}),) * 5
     assert steps[-1] == "estimate: the choice without fold 5 of 5"
-    assert "For each fold settings, pool weights and model were chosen anew" in fitted.why[-1]
+    assert "For each fold settings, pool weights and model were chosen on the other folds" in fitted.why[-1]
     assert (fitted.choice.n_folds, fitted.choice.n_rows) == (5, 40)
-    monkeypatch.setattr(_auto, "NESTED_ROWS", 39)
+    monkeypatch.setattr("skldl.tabular._choice.NESTED_ROWS", 39)
     larger = fit_table(table, "l_*")
     assert not larger.choice.nested
     assert larger.choice.skill[0] == 1
@@ -101,7 +101,7 @@ def test_the_nested_estimate_is_that_of_a_plain_loop(monkeypatch):
     table = sums_and_products(60).assign(person=np.repeat(np.arange(20), 3), w=np.linspace(0.5, 2, 60))
     estimate = fit_table(table, Columns("l_*", weight="w", groups="person"), random_state=3).choice.estimate
     fold_of = assign_folds(60, 5, random_state=3, groups=table["person"].to_numpy())
-    monkeypatch.setattr(_auto, "NESTED_ROWS", 0)
+    monkeypatch.setattr("skldl.tabular._choice.NESTED_ROWS", 0)
     for fold in range(5):
         part, own = table[fold_of != fold].reset_index(drop=True), table[fold_of == fold]
         model = fit_table(part, Columns("l_*", weight="w", groups="person"), random_state=3).model
@@ -139,19 +139,6 @@ def test_progress_may_be_a_method_of_what_cannot_be_copied():
     screen = Screen()
     assert fit_table(noise(), "l_*", on_progress=screen.show).choice.nested
     assert screen.lines[0].startswith("fitting linear")
-
-
-def test_the_lighter_choice_has_the_members_that_were_fitted_and_fewer_trees():
-    table = noise()
-    X, D = table[list("abcde")].to_numpy(), table[["l_w", "l_x", "l_y", "l_z"]].to_numpy()
-    auto = skldl.AutoLDL(members=["linear", "kernel", "forest"], random_state=7, least_gain=0.2, verbose=False)
-    lighter = _auto._lighter(auto.fit(X, D))
-    names = [entry if isinstance(entry, str) else entry[0] for entry in lighter.members]
-    assert sorted(names) == ["forest", "kernel", "linear"]
-    (forest,) = (entry[1] for entry in lighter.members if not isinstance(entry, str))
-    assert (forest.n_estimators, forest.kind) == (100, "both")
-    assert (lighter.random_state, lighter.least_gain, lighter.budget) == (7, 0.2, None)
-    assert sorted(lighter.fit(X, D).held_out_losses_) == ["forest", "kernel", "kernel-clr", "linear", "pool"]
 
 
 def only_mean(monkeypatch):
@@ -194,9 +181,9 @@ def test_a_mean_that_was_kept_is_judged_as_the_mean(monkeypatch, options):
             score["kullback_leibler"] == score["kullback_leibler_of_mean"] == fitted.choice.of_choosing.reference_loss
         )
         assert fitted.choice.of_choosing.skill != 0
-        said = "What was kept is the mean distribution: skill 0, and to be expected on new rows is a divergence of "
+        said = "The mean distribution was chosen: its skill is 0, and a divergence of "
         assert said in fitted.why[-1] or said in fitted.why[-2]
-        assert any("The choice, made again from other rows, had a skill of " in line for line in fitted.why)
+        assert any("The choice, repeated on other rows, had a skill of " in line for line in fitted.why)
         assert any("No model is better" in line for line in fitted.warnings)
     assert found
 
@@ -233,7 +220,7 @@ def test_a_label_of_a_single_row_gives_no_skill(monkeypatch):
 def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, options):
     """A word among numbers, a date that alone says which part is the month, text that is empty elsewhere."""
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
-    row = hold_out(60, CALIBRATION_SHARE, random_state=0)[1][0]  # one of those kept for intervals
+    row = hold_out(60, CALIBRATION_FRACTION, random_state=0)[1][0]  # one of those kept for intervals
     table = noise(60).assign(remark=None, day="03/04/2024", answer="yes", prose="")
     table.loc[[row - 1, row + 1], "remark"] = ["3", "8"]
     table.loc[row, ["remark", "day", "answer", "prose"]] = ["ill", "03/25/2024", "7", "a long and sunny day"]
@@ -297,14 +284,14 @@ def test_a_fold_that_cannot_be_fitted_costs_the_nested_estimate_alone(monkeypatc
     assert "Nothing is left to learn from: in these rows the text columns 'prose' hold no text" in fitted.warnings[0]
     assert not fitted.choice.nested
     assert np.isfinite(fitted.choice.skill[0])
-    assert any("could not be made anew without one of the folds" in line for line in fitted.warnings)
+    assert any("could not be repeated without one of the folds" in line for line in fitted.warnings)
 
 
 def test_where_there_are_many_numbers_the_estimate_is_not_nested(monkeypatch):
     monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
-    monkeypatch.setattr(_auto, "NESTED_CELLS", 40 * 5 - 1)
+    monkeypatch.setattr("skldl.tabular._choice.NESTED_CELLS", 40 * 5 - 1)
     assert not fit_table(noise(40), "l_*").choice.nested
-    monkeypatch.setattr(_auto, "NESTED_CELLS", 40 * 5)
+    monkeypatch.setattr("skldl.tabular._choice.NESTED_CELLS", 40 * 5)
     assert fit_table(noise(40), "l_*").choice.nested
 
 
@@ -317,7 +304,7 @@ def test_a_skill_of_rounding_size_is_none():
     slightly = estimate_from_losses(dataset, np.arange(30), losses * (1 - 1e-15), losses)
     assert slightly.skill > 0
     linear, forest = (Trial(Candidate(name, "skldl:SABFGS"), {}, 0.1) for name in ("linear", "forest"))
-    for tried, said in (([linear], "This model is"), ([linear, forest], "The choice, made anew from other rows, is")):
+    for tried, said in (([linear], "This model is"), ([linear, forest], "The choice, repeated on other rows, is")):
         tiny = replace(choice, estimate=slightly, best=linear, candidates=tried)
         assert not tiny.beats_mean
         assert doubts_on_skill(tiny)[0].startswith(f"{said} not better than predicting the mean distribution")

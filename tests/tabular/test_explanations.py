@@ -9,7 +9,7 @@ from skldl.data import Columns
 from skldl.exceptions import LengthMismatchError, TableError
 from skldl.metrics import kullback_leibler
 from skldl.tabular import column_effects, explain_row, feature_weights, fit_table
-from skldl.tabular._explain_row import _typical
+from skldl.tabular._explain import _typical
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 

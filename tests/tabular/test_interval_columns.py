@@ -9,7 +9,7 @@ import skldl
 from skldl.data import Columns, from_table
 from skldl.exceptions import DataError
 from skldl.tabular import FitOptions, fit_table, predict_table
-from skldl.tabular._interval_columns import few_rows_note, interval_columns, intervals_of, with_intervals
+from skldl.tabular._prediction import few_rows_note, interval_columns, intervals_of, with_intervals
 from skldl.tabular._uncertain_fit import add_uncertainty, keep_calibration_rows
 from skldl.uncertainty._intervals import Intervals
 
@@ -46,7 +46,7 @@ def test_the_message_names_the_floor_and_the_share_explained(fitted):
 def test_intervals_cover_the_shares_of_as_many_votes(fitted):
     assert fitted.description["intervals"] == fitted.model.intervals_.n_rows_ == 200
     assert fitted.description["rows"] == 600
-    assert "for the shares of as many votes" in fitted.why[-1]
+    assert "for the fractions of as many votes" in fitted.why[-1]
     new = votes(5, 3000)
     predicted = predict_table(fitted.model, new, labels=["v0", "v1", "v2"])
     table = with_intervals(predicted, intervals_of(fitted.model, 0.9), ["v0", "v1", "v2"], 0.9)

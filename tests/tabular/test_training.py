@@ -15,7 +15,7 @@ from skldl.metrics import kullback_leibler
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate, assign_folds, pairs_of
 from skldl.selection._fitting import with_encoder
-from skldl.tabular import AUTO, FitOptions, TableEncoder, _auto, _fit, choose_model, fit_table
+from skldl.tabular import AUTO, FitOptions, TableEncoder, _fit, choose_model, fit_table
 from skldl.tabular._choice import _sample
 from skldl.tabular._models import candidates_for, limited_to, with_settings
 
@@ -280,7 +280,7 @@ def test_a_pool_that_gains_is_kept_and_one_that_does_not_is_not(monkeypatch):
     assert isinstance(pooled.model[-1], AutoLDL)
     assert pooled.why[0].startswith("A pool with the weights ")
     assert {trial.candidate.name for trial in pooled.choice.candidates} == {"Pool", "linear", "neighbours", "Mean"}
-    monkeypatch.setattr(_auto, "LEAST_GAIN", 0.99)
+    monkeypatch.setattr("skldl.tabular._choice.MIN_GAIN", 0.99)
     alone = fit_table(table, "l_*")
     assert not isinstance(alone.model[-1], AutoLDL)
     assert "gains less than 1 %" in alone.why[1]
@@ -311,7 +311,7 @@ def test_presets_and_budgets(faces, monkeypatch):
     hurried = fit_table(faces.drop(columns="person"), "emo_*", options=FitOptions(budget=0.001))
     assert any(line.startswith("Left out: kernel (dropped") for line in hurried.why)
     assert hurried.choice.best.candidate.name == "linear"
-    monkeypatch.setattr(_fit, "MOST_ROWS", 10)
+    monkeypatch.setattr(_fit, "MAX_ROWS", 10)
     assert fit_table(faces.drop(columns="person"), "emo_*").choice.candidates[0].candidate.name in {
         "SA-BFGS",
         "AA-kNN",
@@ -330,7 +330,7 @@ def test_an_estimator_of_your_own(faces):
     fitted = fit_table(faces, Columns("emo_*", drop=["person"]), model="skldl.maxent:SABFGS", settings={"alpha": 0.1})
     assert fitted.choice.candidates[0].setting == {}
     assert fitted.description["estimator"] == "SABFGS(alpha=0.1)"
-    with pytest.raises(StudyError, match="Ridge is no label distribution learner"):
+    with pytest.raises(StudyError, match="Ridge is not a label distribution learner"):
         fit_table(faces, Columns("emo_*", drop=["person"]), model="sklearn.linear_model:Ridge")
 
 

@@ -16,7 +16,7 @@ from skldl.data._labels import rows_with_labels
 from skldl.exceptions import Message, TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
 from skldl.tabular._description import row_hashes, unseen_rows
-from skldl.tabular._interval_columns import LEVEL, few_rows_note
+from skldl.tabular._prediction import LEVEL, few_rows_note
 
 MAX_LINES = 20  # of a table on the screen; a file has all
 MIN_UNSEEN = 20  # chosen by hand

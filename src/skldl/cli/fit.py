@@ -2,7 +2,7 @@
 
 While a fit in chunks runs, its state is kept in ``MODEL.resume``, so that the same command continues after a stop:
 ``state.json`` (the fingerprint of the fit), ``encoder.skldl``, one file for each pass (`skldl.chunks.FolderJournal`)
-and the encoded rows (`skldl.tabular._table_chunks`). It contains no code.
+and the encoded rows (`skldl.tabular._chunked_fit`). It contains no code.
 """
 
 import ast

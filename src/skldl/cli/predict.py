@@ -23,8 +23,7 @@ from skldl.data import TableWriter
 from skldl.exceptions import DataError, Message, TableError
 from skldl.tabular import predict_table
 from skldl.tabular._drift import Comparison, DriftMonitor
-from skldl.tabular._interval_columns import few_rows_note, intervals_of, with_intervals
-from skldl.tabular._prediction import checked_keep
+from skldl.tabular._prediction import checked_keep, few_rows_note, intervals_of, with_intervals
 from skldl.utils.files import whole_file
 from skldl.utils.processes import Pool
 

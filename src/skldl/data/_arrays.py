@@ -1,6 +1,6 @@
-"""Files of named arrays, MATLAB and NumPy: how features and labels are found in them and checked.
+"""Files of named arrays, MATLAB and NumPy: reading, and checks of features and labels.
 
-Every error names the file. Nothing here needs pandas or pyarrow.
+All errors name the file. Nothing here needs pandas or pyarrow.
 """
 
 import warnings
@@ -20,11 +20,11 @@ from skldl.utils.typing import AnyArray, FloatArray
 
 Converter = Callable[[Any], Any]
 
-# Above these bounds, chosen by hand, X of a dataset becomes a sparse matrix.
-SPARSE_FROM_ZEROS = 0.9
-SPARSE_FROM_FEATURES = 500
+# X of a dataset becomes a sparse matrix above this fraction of zeros, from this number of features; chosen by hand.
+MIN_ZEROS_SPARSE = 0.9
+MIN_FEATURES_SPARSE = 500
 
-# Spellings seen in files of the field, in lower case. The first of each is the paper's.
+# Names of arrays in files of the field, in lower case. The first of each are the names in the files of the paper.
 FEATURE_KEYS = ("features", "feature", "x", "data")
 LABEL_KEYS = (
     "labels", "label", "d", "y", "distributions", "distribution", "labeldistribution", "label_distribution",
@@ -37,7 +37,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 @dataclass(frozen=True)
 class RawContent:
-    """Arrays of features and labels as a file holds them, before any check."""
+    """Arrays of features and labels in a file, before any check."""
 
     features: Any
     labels: Any
@@ -53,7 +53,7 @@ def read_arrays(path: Path, features: str | None, labels: str | None) -> RawCont
 
 
 def array_variables(path: Path) -> dict[str, Any]:
-    """The arrays of a file, by name."""
+    """Read the arrays of a file, by name."""
     format_ = format_named(path)
     if format_ is None or not format_.arrays:
         raise DatasetError(f"{path} is not a file of arrays.")
@@ -62,7 +62,7 @@ def array_variables(path: Path) -> dict[str, Any]:
 
 
 def mat_variables(path: Path) -> dict[str, Any]:
-    """The variables of a MATLAB file of version 7.2 or older, by name."""
+    """Read the variables of a MATLAB file of version 7.2 or older, by name."""
     with path.open("rb") as stream:
         head = stream.read(520)
     if head.startswith((b"MATLAB 7.3", _HDF5)) or head[512:520] == _HDF5:
@@ -73,17 +73,17 @@ def mat_variables(path: Path) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", io.matlab.MatReadWarning)  # two variables of one name
-            # SciPy 1.18 announces sparse arrays in the place of matrices; both are taken
+            # SciPy 1.18 announces sparse arrays instead of matrices; both are supported
             warnings.filterwarnings("ignore", "The default value for `spmatrix`", DeprecationWarning)
             content = io.loadmat(path)
-    except Exception as error:  # a broken file makes SciPy raise nearly anything
+    except Exception as error:  # SciPy raises errors of many classes for a damaged file
         text = str(error) or type(error).__name__
         raise DatasetError(f"{path} cannot be read as a MATLAB file ({text}). {_what_it_is(head)}") from error
     return {key: value for key, value in content.items() if not key.startswith("__")}
 
 
 def npz_variables(path: Path) -> dict[str, Any]:
-    """The arrays of a NumPy archive, by name."""
+    """Read the arrays of a NumPy archive, by name."""
     with path.open("rb") as stream:
         head = stream.read(520)
     if head.startswith(b"\x93NUMPY"):
@@ -112,7 +112,7 @@ def npz_variables(path: Path) -> dict[str, Any]:
 
 
 def _what_it_is(head: bytes) -> str:
-    """A guess at what the file is instead, from its first bytes."""
+    """Guess the type of a file that could not be read, from its first bytes."""
     start = head.lstrip().lower()
     if not head:
         return "The file is empty: get it again."
@@ -121,7 +121,7 @@ def _what_it_is(head: bytes) -> str:
     if start.startswith((b"<!doctype html", b"<html")):
         return "It is a web page: download the file itself (on GitHub: the button 'Raw')."
     if head.startswith(b"PK"):
-        return "It is a zip archive: give it the ending .npz if NumPy wrote it, or unpack it."
+        return "It is a zip archive: rename it to .npz if NumPy wrote it, or unpack it."
     if head.startswith(b"MATLAB"):
         return _DAMAGED
     return f"Its first bytes are {head[:12]!r}. {_DAMAGED}"
@@ -143,7 +143,7 @@ def _choose(path: Path, variables: dict[str, Any], features: str | None, labels:
 
 
 def find_key(path: Path, variables: dict[str, Any], wanted: str | None, known: tuple[str, ...], role: str) -> str:
-    """The name of the array of features or labels: ``wanted`` if given, else the only one with a usual name."""
+    """Name of the array of features or labels: ``wanted`` if it is given, else the only array with a usual name."""
     held = ", ".join(f"{key} {getattr(value, 'shape', '')}" for key, value in variables.items()) or "nothing"
     if wanted is not None:
         if wanted not in variables:
@@ -154,14 +154,14 @@ def find_key(path: Path, variables: dict[str, Any], wanted: str | None, known: t
         return found[0]
     trouble = f"{' and '.join(found)} could all be the {role}" if found else f"none of which is known as the {role}"
     raise DatasetError(
-        f"{path} holds: {held}; {trouble}. Say which to take, for example "
+        f"{path} holds: {held}; {trouble}. Name it, for example "
         f"load_dataset(path, {role}={(found or ['name'])[0]!r}). "
         f"The usual names are 'features' (n × q) and 'labels' (n × c), or X and D."
     )
 
 
 def names_in(path: Path, variables: dict[str, Any], key: str) -> tuple[str, ...] | None:
-    """Names of columns: an array of text, or a MATLAB cell array of texts."""
+    """Names of columns, from an array of text or a MATLAB cell array of texts."""
     if key not in variables:
         return None
     cells = np.asarray(variables[key]).ravel().tolist()
@@ -184,9 +184,9 @@ def one_per_row(path: Path, variables: dict[str, Any], key: str, n_rows: int) ->
 
 
 def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> tuple[Any, FloatArray]:
-    """X and D as arrays of the usual types, or an error that describes what is wrong with the file.
+    """Check the content of a file and convert it to arrays X and D.
 
-    NaN in D is a degree that was not observed. It stays: `Dataset` fills in those that follow from the others.
+    NaN in D, a degree that was not observed, is kept: `Dataset` computes those that follow from the others.
     """
     X = numeric_table(path, raw.features, raw.features_called, keep_sparse=True)
     D = numeric_table(path, raw.labels, raw.labels_called, keep_sparse=False)
@@ -203,7 +203,7 @@ def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> t
 
 
 def numeric_table(path: Path, values: Any, called: str, *, keep_sparse: bool) -> Any:
-    """The values as a table of real numbers, or an error that describes what was found."""
+    """Check that the values are a table of real numbers; errors describe what they are instead."""
     if sparse.issparse(values):
         values = sparse.csr_matrix(values) if keep_sparse else values.toarray()
     else:
@@ -262,7 +262,7 @@ def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converte
     except DataError as error:
         hint = ""
         if convert is None and D.shape[1] > 1 and np.isfinite(D).all() and D.min() >= 0:
-            hint = " A converter can be handed in: load_dataset(path, convert=skldl.distributions.from_counts)."
+            hint = " A converter can be passed: load_dataset(path, convert=skldl.distributions.from_counts)."
         raise DatasetError(f"{path}: ", *error.parts, hint, row=error.row) from error
 
 
@@ -277,13 +277,12 @@ def _check_names(path: Path, names: tuple[str, ...] | None, width: int, what: st
 
 
 def fitting_type(X: Any) -> Any:
-    """Double precision unless the file has single; a CSR matrix if nearly all is zero and there are many features."""
+    """Convert X to double precision, unless it is single; to a CSR matrix if it has many features and mostly zeros."""
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     if sparse.issparse(X):
         X = X.astype(dtype)
         X.sum_duplicates()
         return X
-    many = X.shape[1] >= SPARSE_FROM_FEATURES
-    if many and np.count_nonzero(X) < (1.0 - SPARSE_FROM_ZEROS) * X.size:
+    if X.shape[1] >= MIN_FEATURES_SPARSE and np.count_nonzero(X) < (1.0 - MIN_ZEROS_SPARSE) * X.size:
         return sparse.csr_matrix(X, dtype=dtype)
     return np.ascontiguousarray(X, dtype=dtype)

@@ -1,4 +1,4 @@
-"""The fifteen real datasets of Geng (2016): facts, label names, citations, terms, addresses and checksums.
+"""Catalogue of the fifteen real datasets of Geng (2016): sizes, label names, citations, terms, addresses, checksums.
 
 The data themselves are free for academic, non-profit use and carry no open licence, so they are not part of this
 package. Sizes are those of the paper's Table 1, in its order.
@@ -29,7 +29,7 @@ _EMOTIONS_NOTE = (
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """What is known about one dataset of the paper.
+    """Facts about one dataset of the paper.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ class CatalogueEntry:
     n_samples, n_features, n_labels : int
         Sizes as printed in the paper.
     description, citation : str
-        What it is, and what to cite.
+        Description and citation.
     aliases : tuple of str, default=()
         Other spellings, such as those of the paper's tables.
     label_names : tuple of str, default=None
-        Names of the labels in the order of the columns, or None if they are not known.
+        Names of the labels in the order of the columns, or None if unknown.
     sha256 : str, default=None
-        Checksum of the published file, or None if it is not known.
+        Checksum of the published file, or None if unknown.
     note : str, default=""
-        What to know before using it.
+        Note for users.
     other_n_samples : tuple of int, default=()
-        Numbers of rows of other files that circulate under this name.
+        Numbers of rows of other files of this name that are in use.
     terms : str
         Terms of use.
 
@@ -80,7 +80,7 @@ class CatalogueEntry:
 
     @property
     def url(self) -> str:
-        """Address from which the file can be fetched."""
+        """Address of the file."""
         return f"{BASE_URL}/{self.file_name}"
 
 
@@ -119,7 +119,7 @@ _ENTRIES = (
         citation='J.-F. Yu, D.-K. Jiang, K. Xiao, Y. Jin, J.-H. Wang and X. Sun, "Discriminate the falsely predicted '
         'protein-coding genes in Aeropyrum pernix K1 genome based on graphical representation", MATCH Communications '
         f"in Mathematical and in Computer Chemistry 67(3), 2012. {_GENG}",
-        note="The file that circulates may hold 17,892 rows instead of the paper's 30,542.",
+        note="The available file may have 17,892 rows instead of the paper's 30,542.",
         other_n_samples=(17892,),
     ),
     CatalogueEntry(
@@ -133,7 +133,7 @@ _ENTRIES = (
         'J. Luo, X. Shen and C. M. Brown, "Learning multi-label scene classification", Pattern Recognition 37(9), '
         f"2004. {_GENG}",
         label_names=("plant", "sky", "cloud", "snow", "building", "desert", "mountain", "water", "sun"),
-        note="Files with different bytes circulate (one with X in single precision), so no checksum is recorded.",
+        note="Different files are in use (one with X in single precision), so no checksum is recorded.",
     ),
     CatalogueEntry(
         name="SJAFFE",
@@ -175,8 +175,8 @@ _ENTRIES = (
         n_samples=7755,
         n_features=1869,
         n_labels=5,
-        description="Films with the share of Netflix users who gave one to five stars; the features are metadata such "
-        "as genre, director and budget, nearly all binary.",
+        description="Films with the fraction of Netflix users who gave one to five stars; the features are metadata "
+        "such as genre, director and budget, nearly all binary.",
         citation='X. Geng and P. Hou, "Pre-release prediction of crowd opinion on movies by label distribution '
         f'learning", IJCAI 2015. {_GENG}',
         label_names=("1 star", "2 stars", "3 stars", "4 stars", "5 stars"),
@@ -193,7 +193,7 @@ BUILT_IN: dict[str, dict[str, int | str]] = {
     "Tweets": {"n": 4200, "q": 1000, "c": 9, "origin": "bundled", "what": "Short texts rated from -4 to 4"},
     "Artificial": {"n": 500, "q": 3, "c": 3, "origin": "generated", "what": "Geng's artificial data"},
 }
-"""What `load_dataset` knows by name and needs no file for: the row of `list_datasets`."""
+"""Datasets that `load_dataset` makes without a file: from each name to its row in `list_datasets`."""
 FETCHED_TEXTS: dict[str, dict[str, int | str]] = {
     name: {"n": n, "q": 1000, "c": 9, "origin": "fetch_dataset", "what": f"Sentences {of} rated from -4 to 4"}
     for name, n, of in (
@@ -202,17 +202,17 @@ FETCHED_TEXTS: dict[str, dict[str, int | str]] = {
         ("VADER news", 5190, "of newspapers"),
     )
 }
-"""Texts of others with VADER's ratings, which `load_dataset` and `fetch_dataset` know by name."""
+"""Texts with the ratings of VADER that are downloaded: from each name to its row in `list_datasets`."""
 _BY_SPELLING = {plain(spelling): entry for entry in _ENTRIES for spelling in (entry.name, *entry.aliases)}
 
 
 def in_catalogue(name: str) -> bool:
-    """Whether the catalogue knows this name in any spelling."""
+    """Whether a name, in any spelling, is in the catalogue."""
     return plain(name) in _BY_SPELLING
 
 
 def find_entry(name: str) -> CatalogueEntry:
-    """Return the entry of a dataset of the paper, in any spelling of its name.
+    """Find the entry of a dataset of the paper by its name in any spelling.
 
     Parameters
     ----------
@@ -222,12 +222,12 @@ def find_entry(name: str) -> CatalogueEntry:
     Returns
     -------
     CatalogueEntry
-        The facts about it.
+        The entry.
 
     Raises
     ------
     UnknownDatasetError
-        If the catalogue holds no such dataset.
+        If there is no such dataset in the catalogue.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def find_entry(name: str) -> CatalogueEntry:
 
 
 def suggestion(name: str) -> str:
-    """Similar names, and the names that exist."""
+    """A hint for an unknown name: similar names, and all names."""
     names = {plain(name): name for name in (*BUILT_IN, *FETCHED_TEXTS)} | {
         word: entry.name for word, entry in _BY_SPELLING.items()
     }

@@ -1,4 +1,4 @@
-"""Cells of a column as numbers, truth values or text, for any type in the file; bad cells by row and column."""
+"""Cells of a table column as numbers, truth values or words; errors name the row and the column of a bad cell."""
 
 import datetime
 import decimal
@@ -18,18 +18,18 @@ TRUTH = {
     **dict.fromkeys(("true", "yes", "t", "y"), 1.0),
     **dict.fromkeys(("false", "no", "f", "n"), 0.0),
 }
-_TRUTH_OR_DIGIT = {**TRUTH, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
-MOST_DIGITS = 15  # whole numbers with more are codes, and a float would change them
-CODE = rf"^[+-]?(?:0\d|\d{{{MOST_DIGITS + 1},}}$)"  # 007, or more digits than a float keeps; also understood by Arrow
+TRUTH_OR_DIGIT = {**TRUTH, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+MAX_DIGITS = 15  # a float keeps all decimal digits of whole numbers up to this length; longer ones are taken as codes
+CODE = rf"^[+-]?(?:0\d|\d{{{MAX_DIGITS + 1},}}$)"  # such as 007; Arrow compiles this pattern too
 _CODE = re.compile(CODE)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 def as_frame(table: Any) -> pd.DataFrame:
-    """A pandas DataFrame with names of columns that are all text and all different; the argument stays as it is.
+    """Convert a table to a pandas DataFrame whose column names are text and unique; the argument is not changed.
 
-    Takes tables of pandas, and of libraries whose tables have ``to_pandas``. A period becomes the date of its
-    beginning, and bytes, as which some programs write text to Parquet, the text.
+    Accepts DataFrames of pandas and tables with a method ``to_pandas``. Periods become the dates of their first days.
+    Bytes become text, since some programs write text to Parquet as bytes.
     """
     if hasattr(table, "to_pandas"):  # polars, pyarrow
         table = table.to_pandas()
@@ -39,14 +39,14 @@ def as_frame(table: Any) -> pd.DataFrame:
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise TableError(f"Two columns of the table are called {twice[0]!r}. Rename one of them.")
-    doubtful = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
-    plain = {str(name): _plain_cells(frame[name]) for name in doubtful}
-    changed = {name: column for name, column in plain.items() if column is not None}
+    objects = [str(name) for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
+    converted = {name: _without_periods_and_bytes(frame[name]) for name in objects}
+    changed = {name: column for name, column in converted.items() if column is not None}
     return with_columns(frame, changed) if changed else frame
 
 
-def _plain_cells(column: pd.Series) -> pd.Series | None:
-    """Periods as dates, bytes as text; None for any other column."""
+def _without_periods_and_bytes(column: pd.Series) -> pd.Series | None:
+    """Convert periods to dates and bytes to text; None for any other column."""
     if isinstance(column.dtype, pd.PeriodDtype):
         return column.dt.to_timestamp()
     if column.dtype != object or not isinstance(next((cell for cell in column if cell is not None), None), bytes):
@@ -54,11 +54,11 @@ def _plain_cells(column: pd.Series) -> pd.Series | None:
     try:
         return column.map(lambda cell: cell.decode() if isinstance(cell, bytes) else cell)
     except UnicodeDecodeError:
-        return None  # refused if it is used
+        return None  # an error, see `check_not_nested`, only if the column is used
 
 
 def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFrame:
-    """The table with other columns in the place of some; ``DataFrame.assign`` cannot do it for one called ``self``.
+    """Copy a table and replace or add columns; unlike ``DataFrame.assign``, this works for a column called ``self``.
 
     Examples
     --------
@@ -73,46 +73,37 @@ def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFram
 
 
 def is_plain_number(column: pd.Series) -> bool:
-    """Whether the column holds real numbers already; truth values are none."""
-    if isinstance(column.dtype, np.dtype):  # the questions below take most of the time of a table of many columns
+    """Whether the type of the column is a real number; booleans are not numbers here."""
+    if isinstance(column.dtype, np.dtype):  # the functions of pandas below are slow for tables of many columns
         return column.dtype.kind in "iuf"
     kind = pd.api.types
     return bool(kind.is_numeric_dtype(column)) and not (kind.is_bool_dtype(column) or kind.is_complex_dtype(column))
 
 
-def refuse_nested(column: pd.Series) -> None:
-    """Refuse a column of lists and the like, or of bytes that are no text; its words would be taken as categories."""
-    if pd.api.types.is_object_dtype(column):
-        for position, value in enumerate(column):
-            if isinstance(value, list | tuple | set | dict | np.ndarray):
-                raise TableError(
-                    f"{cell_place(column, position)} holds several values ({type(value).__name__}), where one "
-                    "belongs. Make a column of each, or leave it out with ",
-                    Parameter("drop", [str(column.name)]),
-                    ".",
-                    row=row_of(column, position),
-                    column=str(column.name),
-                )
-            if isinstance(value, bytes):
-                raise TableError(
-                    f"{cell_place(column, position)} holds bytes that are not text in UTF-8. Write them as "
-                    "text, or leave the column out with ",
-                    Parameter("drop", [str(column.name)]),
-                    ".",
-                    row=row_of(column, position),
-                    column=str(column.name),
-                )
+def check_not_nested(column: pd.Series) -> None:
+    """Reject lists and other containers, and bytes that are not text: as words they would become categories."""
+    if not pd.api.types.is_object_dtype(column):
+        return
+    for position, value in enumerate(column):
+        if isinstance(value, list | tuple | set | dict | np.ndarray):
+            trouble = f" holds several values ({type(value).__name__}), where one belongs. Make a column of each, or"
+        elif isinstance(value, bytes):
+            trouble = " holds bytes that are not text in UTF-8. Write them as text, or"
+        else:
+            continue
+        advice = trouble + " leave the column out with "
+        raise cell_error(TableError, column, position, advice, Parameter("drop", [str(column.name)]), ".")
 
 
 def has_codes(column: pd.Series) -> bool:
-    """Whether a column of text holds numbers that are codes: with leading zeros, or more than fifteen digits."""
+    """Whether a column of text holds codes: numbers with leading zeros, or of more than fifteen digits."""
     return any(isinstance(value, str) and _CODE.match(value.strip()) for value in column)
 
 
-def as_words(column: pd.Series, filler: str | None, *, as_written: bool = False) -> pd.Series:
-    """Text, the same for 3, 3.0 and "3.0", so that a category does not depend on how a file was written.
+def as_words(column: pd.Series, filler: str | None) -> pd.Series:
+    """Convert cells to words, the same for 3, 3.0 and "3.0"; ``filler`` replaces missing cells.
 
-    The filler takes the place of missing cells. With ``as_written``, text is left as it is, as version 0.1 did.
+    So a category does not depend on how a file was written.
 
     Examples
     --------
@@ -127,19 +118,19 @@ def as_words(column: pd.Series, filler: str | None, *, as_written: bool = False)
     for value in cells[cells.notna()]:
         key = value if isinstance(value, str) else str(value)
         if key not in words:
-            words[key] = key.strip() if as_written else _word(key.strip())
+            words[key] = canonical_word(key.strip())
     return cells.map(lambda value: words[value if isinstance(value, str) else str(value)], na_action="ignore").where(
         cells.notna(), filler
     )
 
 
-def _word(text: str) -> str:
-    """Numbers that are equal become one word; codes stay as they are."""
+def canonical_word(text: str) -> str:
+    """Write a number in its shortest form, so that equal numbers are one word; codes and other text stay unchanged."""
     return f"{float(text):.15g}" if _NUMBER.fullmatch(text) and not _CODE.match(text) else text
 
 
 def as_numbers(column: pd.Series) -> pd.Series:
-    """Numbers where a cell can be read as one, else NaN; a span of time is its seconds."""
+    """Convert cells to floats: NaN where a cell is not a number; time spans become seconds."""
     if column.dtype == np.float64:
         return column
     if pd.api.types.is_timedelta64_dtype(column):
@@ -147,13 +138,16 @@ def as_numbers(column: pd.Series) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_complex_dtype(column):
         return pd.Series(np.nan, index=column.index)
     if not is_plain_number(column):
-        refuse_nested(column)
+        check_not_nested(column)
         column = column.astype(object).map(_number_or_text)
     return pd.to_numeric(column, errors="coerce").astype(np.float64)
 
 
 def _number_or_text(value: Any) -> Any:
-    """What pandas may read as a number; of dates, periods and complex numbers it would take a part without a word."""
+    """A cell that `pandas.to_numeric` may convert; it would silently take a part of dates, periods and complex numbers.
+
+    None for those.
+    """
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, datetime.timedelta | np.timedelta64):  # before numbers: NumPy's are integers, too
@@ -161,58 +155,58 @@ def _number_or_text(value: Any) -> Any:
     return value if isinstance(value, numbers.Real | decimal.Decimal | np.bool_) else None
 
 
-def checked_numbers(column: pd.Series, what: str = "a number belongs") -> pd.Series:
-    """Numbers, NaN where a cell is empty; any other cell is an error, and ``what`` says what belongs there."""
+def checked_numbers(column: pd.Series, expected: str = "a number belongs") -> pd.Series:
+    """Convert cells to floats, NaN where empty; raise an error for any other cell, which says what is ``expected``."""
     numbers = as_numbers(column)
     if not is_plain_number(column):
-        refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), what)
+        check_cells(column, numbers.isna() & column.notna(), expected)
     infinite = np.isinf(numbers.to_numpy())
     if infinite.any():
-        position = int(np.argmax(infinite))
-        place = cell_place(column, position)
-        raise NonFiniteError(
-            f"{place} is infinite. Leave such cells empty.", row=row_of(column, position), column=str(column.name)
-        )
+        raise cell_error(NonFiniteError, column, first_of(infinite), " is infinite. Leave such cells empty.")
     return numbers
 
 
 def checked_truth(column: pd.Series) -> pd.Series:
-    """1 for true, 0 for false (truth values, words like yes, digits), NaN for an empty cell; others are refused."""
+    """Convert booleans, words such as yes, and 0 and 1 to floats, NaN where empty; raise an error for other cells."""
     if pd.api.types.is_bool_dtype(column):
         return column.astype(np.float64)
-    numbers = as_words(column, "").str.lower().map(_TRUTH_OR_DIGIT).astype(np.float64)
-    refuse_cells(column, (numbers.isna() & column.notna()).to_numpy(), "the model expects yes or no")
+    numbers = as_words(column, "").str.lower().map(TRUTH_OR_DIGIT).astype(np.float64)
+    check_cells(column, numbers.isna() & column.notna(), "the model expects yes or no")
     return numbers
 
 
+def check_present(column: pd.Series, advice: str, error: type[DataError] = TableError) -> None:
+    """Raise an error for the first empty cell."""
+    empty = column.isna()
+    if empty.any():
+        raise cell_error(error, column, first_of(empty), f" is empty. {advice}")
+
+
+def check_cells(column: pd.Series, wrong: Any, expected: str) -> None:
+    """Raise an error for the first cell that is marked as wrong, with its value and what is ``expected``."""
+    if wrong.any():
+        shown = repr(column.iloc[first_of(wrong)])
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+        raise cell_error(NotNumericError, column, first_of(wrong), f" holds {shown}, where {expected}.")
+
+
+def first_of(mask: Any) -> int:
+    """Position of the first True in a mask that has one."""
+    return int(np.argmax(np.asarray(mask)))
+
+
+def cell_error(error: type[DataError], column: pd.Series, position: int, *parts: str | Parameter) -> DataError:
+    """An error about the cell at a position, with its row and column; ``parts`` follow the place in the message."""
+    row, name = row_of(column, position), str(column.name)
+    return error(cell_place(column, position), *parts, row=row, column=name)
+
+
 def row_of(column: pd.Series, position: int) -> int:
-    """The row of a table, from 0, to which a cell belongs: readers number the rows of a file in the index."""
+    """Position in the whole table of a cell of a chunk: the index of a chunk counts the rows of the file from 0."""
     index = column.index
     return int(index[position]) if pd.api.types.is_integer_dtype(index.dtype) else position
 
 
 def cell_place(column: pd.Series, position: int) -> str:
-    """Name a cell as a person finds it: rows count from 1, after the header, through the whole file."""
+    """Name a cell for a message: rows are counted from 1, after the header, through the whole file."""
     return f"Row {row_of(column, position) + 1} of column {str(column.name)!r}"
-
-
-def refuse_missing(column: pd.Series, hint: str, error: type[DataError] = TableError) -> None:
-    """Name the first empty cell in an error."""
-    if column.isna().any():
-        position = int(np.argmax(column.isna()))
-        raise error(
-            f"{cell_place(column, position)} is empty. {hint}", row=row_of(column, position), column=str(column.name)
-        )
-
-
-def refuse_cells(column: pd.Series, wrong: Any, what: str) -> None:
-    """Name the first wrong cell in an error."""
-    if wrong.any():
-        position = int(np.argmax(np.asarray(wrong)))
-        shown = repr(column.iloc[position])
-        shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
-        raise NotNumericError(
-            f"{cell_place(column, position)} holds {shown}, where {what}.",
-            row=row_of(column, position),
-            column=str(column.name),
-        )

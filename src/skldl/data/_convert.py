@@ -1,4 +1,4 @@
-"""The conversions of `skldl.distributions` for tables: votes, counts, scores, labels and rankings to distributions."""
+"""`convert_table`: tables of votes, counts, scores, labels or rankings converted to tables of distributions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import pandas as pd
 from skldl.annotators import RaterSummary
 from skldl.data._cells import as_frame, as_words, with_columns
 from skldl.data._labels import (
+    check_filled,
     in_order,
     label_numbers,
     label_values,
@@ -16,14 +17,13 @@ from skldl.data._labels import (
     one_row_each,
     read_labels,
     read_votes,
-    refuse_empty,
 )
 from skldl.distributions import Votes, from_label_sets, from_rankings, from_votes
 from skldl.exceptions import DataError, Message, MissingLabelError, Parameter, TableError
 from skldl.utils.column_names import find_columns, list_names, no_column
 
 _Parts = tuple[pd.DataFrame, pd.DataFrame, pd.Series | None, RaterSummary | None]
-"""Other columns of the items, distributions, numbers of votes behind them, and the quality of the raters."""
+"""Other columns of the items, distributions, numbers of votes of each row, and the quality of the raters."""
 SOURCES = ("votes", "counts", "scores", "label", "sets", "rankings")
 
 
@@ -34,15 +34,15 @@ class Converted:
     Attributes
     ----------
     table : DataFrame
-        One row for each item: its other columns, and the degree of each label.
+        One row for each item: its other columns, and then the degree of each label.
     labels : list of str
         The label columns.
     notes : list of str
-        What the user should know.
+        Notes for the user.
     raters : DataFrame or None
-        Quality of each rater, where it was asked for; see `skldl.annotators.rater_table`.
+        Quality of each rater, if it was requested; see `skldl.annotators.rater_table`.
     summary : RaterSummary or None
-        The same with the confusion of all raters together, for `skldl.plots.RatersDisplay.from_summary`.
+        The same and the confusion matrix of all raters, for `skldl.plots.RatersDisplay.from_summary`.
 
     Examples
     --------
@@ -75,17 +75,17 @@ def convert_table(
     raters: bool = False,
     weigh_raters: bool = False,
 ) -> Converted:
-    """Turn a table of votes, counts, scores, labels, sets or rankings into one of distributions.
+    """Convert a table of votes, counts, scores, labels, sets or rankings to a table of distributions.
 
     Parameters
     ----------
     table : DataFrame
-        Kind of the input.
+        The table.
     source : {"votes", "counts", "scores", "label", "sets", "rankings"}
-        What that is. Votes: either one row for each vote (``item``, ``annotator``, ``label``), or one row for each item
-        and one column for each annotator (``labels``). Counts and scores: one column for each label (``labels``).
-        Label, sets, rankings: one column (``label``) that holds a label, several labels, or labels in falling order;
-        several rankings of one thing share their ``item``.
+        Content of the table. Votes: either one row for each vote (``item``, ``annotator``, ``label``), or one row for
+        each item and one column for each annotator (``labels``). Counts and scores: one column for each label
+        (``labels``). Label, sets, rankings: one column (``label``) that holds a label, several labels, or labels in
+        descending order; several rankings of one item share their ``item``.
     labels : str or sequence of str, default=()
         Columns, as names or patterns.
     label, item, annotator : str, default=None
@@ -93,19 +93,19 @@ def convert_table(
     separator : str, default=None
         Separator between the labels of a set (by default a bar) or of a ranking (by default ``>``).
     prefix : str, default=""
-        Put before the name of each label in the result. `load_dataset` finds labels that begin with ``label_``.
+        Prefix of the label columns in the result. `load_dataset` finds labels that begin with ``label_``.
     weight : str, default=None
-        Name of a further column for the number of votes or rankings behind each row.
+        Name of a new column with the number of votes or rankings of each row.
     raters : bool, default=False
-        Measure the quality of each rater; for votes.
+        Whether to measure the quality of each rater; for votes.
     weigh_raters : bool, default=False
-        Let the votes of each rater count by that quality.
+        Whether to weight the votes of each rater by that quality.
 
     Returns
     -------
     Converted
-        The table of distributions. Where several rows make one item, other columns are kept if they have one value for
-        each item.
+        The table of distributions. If an item has several rows, other columns are kept if they have one value for each
+        item.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def _votes_in_rows(
             Parameter("label"),
             ".",
         )
-    refuse_empty(frame, item, annotator)
+    check_filled(frame, item, annotator)
     answered = frame[frame[label].notna()]
     answered = with_columns(answered, {label: as_words(answered[label], "")})
     if len(answered) < len(frame):
@@ -211,14 +211,14 @@ def _votes_in_rows(
 def _counted(
     answers: pd.DataFrame, names: Sequence[str], columns: dict[str, Any], raters: bool, weigh: bool
 ) -> tuple[Votes, RaterSummary | None]:
-    """Votes, weighted by the quality of the raters if this is wanted, and that quality."""
+    """Count votes, with ``weigh`` weighted by the quality of the raters; returns the votes and that quality."""
     summary = RaterSummary.from_votes(answers, labels=list(names), **columns) if raters or weigh else None
     weights = summary.table if summary is not None and weigh else None
     return from_votes(answers, labels=list(names), weights=weights, **columns), summary
 
 
 def _agreement(votes: Votes) -> str:
-    """How many answers there are and how far they agree; ratings that are numbers agree more if they are near."""
+    """Describe the number of answers and their agreement: ordinal if the labels are numbers, else nominal."""
     sizes = f"{len(votes.items)} items, {len(votes.annotators)} annotators, {int(votes.n_votes.sum())} votes."
     level = "nominal" if label_values(votes.label_names) is None else "ordinal"
     try:
@@ -234,11 +234,11 @@ def _rankings(frame: pd.DataFrame, item: str | None, label: str | None, separato
             Parameter("source", "rankings"),
             " needs ",
             Parameter("label"),
-            ", the column with labels in falling order, such as joy>fear.",
+            ", the column with labels in descending order, such as joy>fear.",
         )
     cut = _cut(frame[label], separator, notes)
     if item is not None:
-        refuse_empty(frame, item)
+        check_filled(frame, item)
         lists = cut.groupby(frame[item], sort=False).agg(list)
         items, more = one_row_each(frame, item, [label])
         items = items.loc[lists.index]
@@ -252,7 +252,7 @@ def _rankings(frame: pd.DataFrame, item: str | None, label: str | None, separato
 
 
 def _cut(column: pd.Series, separator: str, notes: list[str]) -> pd.Series:
-    """Cut text into lists of labels; an empty cell is an empty list. A separator that never occurs gives a note."""
+    """Split each cell into a list of labels, empty for an empty cell; a separator that never occurs adds a note."""
     text = as_words(column, "")
     if not text.str.contains(separator, regex=False).any():
         notes.append(

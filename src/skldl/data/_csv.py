@@ -1,13 +1,13 @@
-"""CSV files: how a file is written, its cells cut by Arrow, columns of numbers, and writing.
+"""CSV files: detection of the dialect, reading with Arrow, and writing.
 
-Reading takes four steps. `detect` finds out from the beginning of the file how it is written: encoding (UTF-8 with or
-without a byte order mark, UTF-16, else Windows-1252), separator (comma, semicolon, tab or bar), header and decimal
-marks. `_Utf8Text` decodes the rest, `_RowCutter` cuts it into rows of text cells, and a `_ColumnReader` for each column
-turns text into numbers where all cells are numbers.
+Reading takes four steps. `detect` detects the dialect from the beginning of the file: encoding (UTF-8 with or without a
+byte order mark, UTF-16, else Windows-1252), separator (comma, semicolon, tab or bar), header and decimal marks.
+`_Utf8Text` decodes the rest, `_RowCutter` splits it into rows of text cells, and a `_ColumnReader` for each column
+converts cells to numbers if all of them are numbers.
 
 The decimal mark is determined for a column, then for the file, never for a cell. ``5.1`` can only have a decimal point
 and ``5,1`` only a decimal comma, but ``5.123`` and ``5,123`` may be thousands: such a column follows the other columns
-of the file. What stays ambiguous, or contradicts itself, is an error.
+of the file. A column that stays ambiguous, or is inconsistent, is an error.
 """
 
 import codecs
@@ -25,24 +25,24 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import CODE, MOST_DIGITS, as_words, with_columns
-from skldl.data._parquet import first_line, release_unused_memory
+from skldl.data._cells import CODE, MAX_DIGITS, with_columns
+from skldl.data._parquet import first_line
 from skldl.exceptions import Message, Parameter, TableError
 from skldl.utils.column_names import UNNAMED
 
 SEPARATORS = (",", ";", "\t", "|")
 MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 MOSTLY = 0.8
-"""A column is taken for numbers with a few wrong cells if at least this fraction of its cells are numbers."""
+"""A column is treated as numbers with a few wrong cells if at least this fraction are numbers; chosen by hand."""
 
-_MAX_SAMPLE_CELLS = 200_000  # cells that decimal marks are looked for in, in at most 500 rows; chosen by hand
+_MAX_SAMPLE_CELLS = 200_000  # cells in which decimal marks are searched, in at most 500 rows; chosen by hand
 
 BLOCK_BYTES = 2**23
-"""Text that Arrow cuts into rows at a time."""
+"""Maximum length of the text that Arrow parses at a time; chosen by hand."""
 CHUNKS_PER_BLOCK = 4
-"""Where lines are short, a block holds the lines of this many chunks instead: memory then follows the chunks."""
+"""With short lines, a block has the lines of this many chunks, so that memory depends on the size of the chunks."""
 END_OF_BLOCK = "\x04end of piece\x04"
-"""First cell of a row that is added after each block: if it is missing, a quotation mark was not closed."""
+"""First cell of a row that is added to each block: if it is missing in the result, a quotation mark was not closed."""
 
 _GROUP = r"[+-]?[1-9]\d{0,2}"
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
@@ -56,15 +56,16 @@ _OTHER_FORMATS = {
     "HTML or XML": re.compile(r"<(?:!doctype|\?xml|html|table)\b", re.IGNORECASE),
 }
 _EITHER_MARK = Parameter("decimal", "."), " or ", Parameter("decimal", ","), "."
-# Text that a spreadsheet takes for a formula: a sign counts unless only digits follow it.
+# Text that a spreadsheet would evaluate as a formula; a sign begins a formula unless only digits follow it.
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]+$)")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written: ``by_column`` is the decimal mark of the columns whose own cells show it.
+    """Encoding, separator and decimal mark of a CSV file.
 
-    ``certain`` is whether the decimal mark was given or is unambiguous, so that the other can only separate thousands.
+    ``by_column`` has the decimal mark of each column whose cells show it. ``certain`` is whether the decimal mark was
+    given or is unambiguous, so that the other mark can only separate thousands.
     """
 
     encoding: str
@@ -75,33 +76,33 @@ class Dialect:
 
 
 class CsvTable:
-    """A CSV file with known columns whose rows are not yet read: the reader of the format.
+    """Reader of CSV files: the columns are known at once, rows are read when they are needed.
 
     Parameters
     ----------
     stream : binary stream
-        The file; ``start`` was read from it already.
+        The file after ``start``, which was already read from it.
     start : bytes
         The first bytes, all of them if ``whole``.
     name : str
         Name of the file in messages.
     path : Path or None
-        The file, if it can be read again to find the line of an error.
+        The file, if it can be read again to find the line number of an error.
     whole : bool
         Whether ``start`` is the whole file.
     encoding, decimal : str or None
-        How the file is written, where this is not to be detected.
+        Encoding and decimal mark; None to detect them.
     na_values : collection of str or None
         Words that mean a missing value; None for `MISSING_WORDS`.
     header : bool or None
-        Whether the first line names the columns; None if this is to be detected.
+        Whether the first line has the names of the columns; None to detect it.
 
     Attributes
     ----------
     columns : list of str
-        Names of the columns; their numbers from 1 where ``has_header`` is False.
+        Names of the columns; their numbers from 1 if ``has_header`` is False.
     dialect : Dialect
-        How the file is written.
+        Encoding, separator and decimal mark.
     notes : list of str
         Notes for the user; complete when all rows were read.
     """
@@ -137,18 +138,8 @@ class CsvTable:
         return self._text.n_bytes
 
     def size(self) -> tuple[int, int]:
-        """Bytes of the file, 0 where they are not known, and bytes that reading takes besides the rows of a piece."""
+        """Bytes of the file, 0 if unknown, and bytes of memory for reading besides the rows of a piece."""
         return self._path.stat().st_size if self._path is not None else 0, 8 * BLOCK_BYTES
-
-    def pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Yield all rows, at most so many at a time; columns in ``text`` stay as they are written."""
-        return map(pd.DataFrame, self._columns_of_pieces(rows, text))
-
-    def read(self, rows: int) -> pd.DataFrame:
-        """All rows, read so many at a time; a column that holds text in any of the pieces becomes text."""
-        frame = _joined(list(self._columns_of_pieces(rows, ())), self.columns)
-        release_unused_memory()
-        return frame
 
     def empty(self) -> pd.DataFrame:
         """A table without rows, all its columns of text."""
@@ -157,7 +148,8 @@ class CsvTable:
     def close(self) -> None:
         """Nothing is open but the stream, which its owner closes."""
 
-    def _columns_of_pieces(self, rows: int, text: Collection[str]) -> Iterator[dict[str, Any]]:
+    def pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+        """Yield the columns of all rows, at most so many rows at a time; columns in ``text`` are not converted."""
         marks = self.dialect.by_column
         readers = [
             _ColumnReader(
@@ -186,7 +178,7 @@ class CsvTable:
 
 
 class CsvWriter:
-    """The writer of the format: pieces of a table as text, in UTF-8.
+    """Writer of CSV files: pieces of a table as text, in UTF-8.
 
     Parameters
     ----------
@@ -197,7 +189,7 @@ class CsvWriter:
     exact : collection of str
         Columns to which ``digits`` does not apply.
     escape_formulas : bool
-        Whether text that a spreadsheet would take for a formula gets an apostrophe.
+        Whether an apostrophe is added before text that a spreadsheet would evaluate as a formula.
     """
 
     separator = ","
@@ -212,7 +204,7 @@ class CsvWriter:
         self._stream = stream
 
     def rendered(self, piece: pd.DataFrame, *, header: bool) -> str:
-        """The rows as text, after the names of the columns if ``header``."""
+        """Format rows as text, after the names of the columns if ``header``."""
         piece = self._as_text(piece)
         columns = [self._cells(column) for _, column in piece.items()]
         if len(columns) > 1 and None not in columns:
@@ -230,9 +222,9 @@ class CsvWriter:
         )
 
     def _cells(self, column: pd.Series) -> tuple[str, list[Any]] | None:
-        """The pattern and the cells of a column of floats or of text; None for other types, which pandas writes.
+        """Format pattern and cells of a column of floats or text; None for other types, which pandas formats.
 
-        pandas formats cell by cell and takes three times as long as one pattern for each row.
+        One pattern for each row takes a third of the time of pandas, which formats cell by cell.
         """
         cells: list[Any] = column.tolist()
         if column.dtype == np.float64:
@@ -265,28 +257,28 @@ class CsvWriter:
 
 
 class TsvWriter(CsvWriter):
-    """The writer of tables separated by tabs."""
+    """Writer of tables separated by tabs."""
 
     separator = "\t"
 
 
 def _quoted(word: str, separator: str) -> str:
-    """Text as a cell, in quotation marks if it needs them."""
+    """Text as a cell, in quotation marks if necessary."""
     stream = io.StringIO()
     csv.writer(stream, delimiter=separator, lineterminator="\n").writerow([word, ""])
     return stream.getvalue()[:-2]  # without the separator and the end of the line
 
 
 def _escaped(cell: Any) -> Any:
-    """Text that no spreadsheet takes for a formula."""
+    """Add an apostrophe to text that a spreadsheet would evaluate as a formula."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
 @dataclass
 class Detected:
-    """What the beginning of a CSV file shows: its dialect, its columns, and the ``rest`` below ``n_lines`` of header.
+    """Dialect and columns of a CSV file, and the ``rest`` of its beginning after ``n_lines`` lines of header.
 
-    ``has_header`` is False if the header was to be detected and the first line holds only numbers.
+    ``has_header`` is False if the header was to be detected and the first line has only numbers.
     """
 
     dialect: Dialect
@@ -300,10 +292,10 @@ class Detected:
 def detect(
     start: bytes, name: str, *, whole: bool, encoding: str | None, decimal: str | None, header: bool | None
 ) -> Detected:
-    """Detect how a CSV file is written, from its beginning, whose last line is cut off unless ``whole``.
+    """Detect the dialect of a CSV file from its beginning, whose last line may be incomplete unless ``whole``.
 
-    An encoding or decimal mark that is given replaces the detection. With ``header`` None, a first line that holds only
-    numbers is taken for a row.
+    An encoding or decimal mark that is given is not detected. With ``header`` None, a first line that has only numbers
+    is treated as a row.
     """
     notes: list[str] = []
     encoding = _encoding(start, name, encoding, notes, whole=whole)
@@ -343,14 +335,14 @@ def detect(
 
 
 def _check_is_table(body: str, name: str) -> None:
-    """Raise an error for text that is no table: cut into cells it would give errors about columns that nobody wrote."""
+    """Reject JSON and HTML: the errors about their columns would be misleading."""
     for kind, beginning in _OTHER_FORMATS.items():
         if beginning.match(body):
             raise TableError(f"{name} holds {kind}, not a table. Export the table as CSV (UTF-8) or Parquet.")
 
 
 def _encoding(start: bytes, name: str, given: str | None, notes: list[str], *, whole: bool) -> str:
-    """The encoding that the user names, or the one that the first bytes show; a guess adds a note."""
+    """The encoding that is given, or the one that the first bytes suggest; a guess adds a note."""
     if given is not None:
         try:
             encoding = codecs.lookup(given).name
@@ -368,7 +360,7 @@ def _encoding(start: bytes, name: str, given: str | None, notes: list[str], *, w
     try:
         start.decode("utf-8")
     except UnicodeDecodeError as error:
-        if whole or error.start < len(start) - 4:  # not just a character cut at the end of the sample
+        if whole or error.start < len(start) - 4:  # else only the last character is incomplete; it has up to 4 bytes
             notes.append(
                 Message(
                     f"{name} is not UTF-8; it is read as cp1252 (Western European Windows), which is a guess. If "
@@ -398,7 +390,7 @@ def is_number(cell: str) -> bool:
 
 
 def _cells_of(lines: Iterable[str], separator: str) -> list[list[str]]:
-    """The cells of lines, up to the first cell that is too large for the csv module: they are only looked at."""
+    """The cells of sample lines, up to the first cell that is too large for the csv module."""
     rows: list[list[str]] = []
     with contextlib.suppress(csv.Error):
         rows.extend(row for row in csv.reader(lines, delimiter=separator, skipinitialspace=True) if row)
@@ -406,12 +398,12 @@ def _cells_of(lines: Iterable[str], separator: str) -> list[list[str]]:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Lines with their ends: newline, carriage return or both, but no other line break of Unicode, as in files."""
+    r"""Split text into lines with their ends: only ``\n``, ``\r`` and ``\r\n``, unlike `str.splitlines`."""
     return list(io.StringIO(text, newline=""))
 
 
 def _separator(lines: list[str]) -> str:
-    """The separator that cuts nine of ten of the first lines into as many cells as the header, and into most cells."""
+    """The separator that gives most cells, if nine of ten of the first lines then have as many as the header."""
     best, most = ",", 1
     for separator in SEPARATORS:
         widths = [len(row) for row in _cells_of(lines, separator)]
@@ -430,7 +422,7 @@ def _checked_names(names: list[str], name: str) -> list[str]:
 
 
 def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: str, notes: list[str]) -> dict[str, str]:
-    """Decimal mark of each column whose cells show it."""
+    """Decimal mark of each column whose cells show it; ambiguous columns are an error or add a note."""
     shown: dict[str, str] = {}
     unclear: dict[str, tuple[str, str]] = {}
     for place, column in enumerate(columns):
@@ -450,7 +442,7 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
             )
         if with_comma or with_point:
             shown[column] = "," if with_comma else "."
-        elif any(maybe.values()):  # else the mark stands in cells that are no numbers, such as a lone point
+        elif any(maybe.values()):  # else the mark occurs only in cells that are not numbers, such as a single point
             mark = "," if maybe[","] else "."
             unclear[column] = mark, maybe[mark][0]
     marks = set(shown.values())
@@ -474,7 +466,7 @@ def _decimals(rows: list[list[str]], columns: list[str], separator: str, name: s
 
 
 class _Utf8Text:
-    """The text below the header of a CSV file, decoded and encoded again as the UTF-8 that Arrow needs.
+    """The text below the header of a CSV file, decoded, and encoded as UTF-8 for Arrow.
 
     Attributes
     ----------
@@ -492,7 +484,7 @@ class _Utf8Text:
     def __iter__(self) -> Iterator[bytes]:
         separator = self._begun.dialect.separator
         texts: Iterator[str] = self._texts()
-        if re.search(rf'{re.escape(separator)} +"', self._begun.rest):  # Arrow takes quotes after blanks for text
+        if re.search(rf'{re.escape(separator)} +"', self._begun.rest):  # for Arrow, quotes after blanks are text
             texts = _requoted(texts, separator, self._name)
         return (text.encode() for text in texts)
 
@@ -519,7 +511,7 @@ class _Utf8Text:
 
 
 def _requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:
-    """The same table, in pieces of whole rows, without blanks between a separator and a quotation mark."""
+    """Rewrite the text without blanks between a separator and a quotation mark, in pieces of whole rows."""
     reader = csv.reader(_lines(texts), delimiter=separator, skipinitialspace=True)
     try:
         while rows := list(itertools.islice(reader, 1000)):
@@ -528,7 +520,7 @@ def _requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:
             yield piece.getvalue()
     except csv.Error as error:
         raise TableError(
-            f"{name}: line {reader.line_num} below the header cannot be cut into cells ({error})."
+            f"{name}: line {reader.line_num} below the header cannot be split into cells ({error})."
         ) from error
 
 
@@ -544,10 +536,10 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
 
 
 class _RowCutter:
-    """Cut the text below the header of a CSV file into rows of text cells.
+    """Split the text below the header of a CSV file into rows of text cells.
 
-    ``text`` yields UTF-8 in pieces of any length; ``path`` is the file, if it can be read again to find the line of an
-    error.
+    ``text`` yields UTF-8 in pieces of any length; ``path`` is the file, if it can be read again to find the line number
+    of an error.
     """
 
     def __init__(self, text: Iterable[bytes], begun: Detected, name: str, path: Path | None) -> None:
@@ -555,11 +547,11 @@ class _RowCutter:
         self._n_header_lines, self._name, self._path = begun.n_lines, name, path
 
     def batches(self, rows: int) -> Iterator[Any]:
-        """Yield the rows as record batches of Arrow, every cell text, empty cells null.
+        """Yield the rows as record batches of Arrow: all cells are text, empty cells are null.
 
-        Arrow gets blocks in memory instead of the file: its threads could not be interrupted while a pipe is silent. A
-        block has `BLOCK_BYTES` or, where lines are short, the lines of a few chunks of ``rows`` rows. It ends with a
-        line; if that line ends inside quotation marks, the block is made longer.
+        Arrow reads blocks in memory, not the file, since its threads cannot be interrupted while they wait for a pipe.
+        A block has `BLOCK_BYTES` bytes or, if lines are short, the lines of a few chunks of ``rows`` rows. It ends with
+        a line break; if this is inside quotation marks, the block is extended.
         """
         waiting, usual, enough, n_rows = b"", 0, 0, 0
         for block in self._text:
@@ -585,7 +577,7 @@ class _RowCutter:
             yield batch
 
     def _cut(self, lines: bytes, n_rows: int) -> Any:
-        """Rows of text cells, or None if the lines end inside quotation marks."""
+        """Parse lines as rows of text cells; None if the lines end inside quotation marks."""
         import pyarrow as pa
         import pyarrow.csv
 
@@ -619,16 +611,16 @@ class _RowCutter:
         except pa.ArrowException as error:
             if wrong and END_OF_BLOCK in wrong[0].text:
                 return None
-            complaint = self._complaint(wrong[0], n_rows) if wrong else first_line(error)
+            reason = self._wrong_width(wrong[0], n_rows) if wrong else first_line(error)
             raise TableError(
-                f"{self._name} cannot be read as a table: {complaint}. Text with the separator {separator!r} in it "
+                f"{self._name} cannot be read as a table: {reason}. Text with the separator {separator!r} in it "
                 "needs quotation marks; comments must be taken out."
             ) from error
         batch = table.combine_chunks().to_batches()[0]
         return batch.slice(0, len(batch) - 1) if batch.column(0)[-1].as_py() == END_OF_BLOCK else None
 
-    def _complaint(self, wrong: Any, n_rows: int) -> str:
-        """Line of a row with a wrong number of cells: line breaks in cells and empty lines count too."""
+    def _wrong_width(self, wrong: Any, n_rows: int) -> str:
+        """Describe a row with a wrong number of cells, by its line: line breaks in cells and empty lines count, too."""
         place = f"row {n_rows + wrong.number}"
         if self._path is not None and self._path.is_file():
             with self._path.open(encoding=self._dialect.encoding, newline="") as stream:
@@ -643,9 +635,10 @@ class _RowCutter:
 
 
 class _ColumnReader:
-    """Turn the cells of one column into numbers, piece by piece, or leave them as text if ``as_written``.
+    """Convert the cells of one column to numbers, piece by piece, or keep them as text if ``as_written``.
 
-    ``thousands`` is whether the other mark can only separate thousands; else a cell that holds it is not a number.
+    ``thousands`` is whether the mark that is not decimal can only separate thousands; otherwise a cell with this mark
+    is not a number.
     """
 
     def __init__(
@@ -659,7 +652,7 @@ class _ColumnReader:
         self._has_codes = False
 
     def __call__(self, cells: Any, first_row: int) -> Any:
-        """Numbers, or text with None where a cell is missing; ``first_row`` rows precede these cells of Arrow."""
+        """Convert cells of Arrow to numbers, or to text with None for missing cells; ``first_row`` rows come before."""
         import pyarrow.compute as pc
 
         if not self._as_written:
@@ -669,7 +662,7 @@ class _ColumnReader:
                     return numbers
             trimmed = pc.utf8_trim_whitespace(cells)
             cells = _without(trimmed, self._missing)
-            # missing cells of numeric columns are not ambiguous
+            # words such as NA always mean a missing number; in text, only the words that the user names do
             filled = _without(trimmed, {*MISSING_WORDS, *self._missing})
             if filled.null_count < len(filled) or cells.null_count == len(cells):
                 numbers = self._numbers(self._with_decimal_points(filled, first_row), filled)
@@ -679,7 +672,7 @@ class _ColumnReader:
         return cells.to_pandas()
 
     def notes(self) -> list[str]:
-        """Notes for the user: words taken as missing in a column of text, and codes that look like numbers."""
+        """Notes for the user: words treated as missing in a column of text, and codes that look like numbers."""
         found: list[str] = []
         words = {word: count for word, count in self._dropped.most_common() if word}
         if words:
@@ -696,13 +689,13 @@ class _ColumnReader:
             )
         if self._has_codes:
             found.append(
-                f"Column {self.name!r} holds codes with leading zeros or more than {MOST_DIGITS} digits, so it is "
+                f"Column {self.name!r} holds codes with leading zeros or more than {MAX_DIGITS} digits, so it is "
                 "taken as categories, not as numbers."
             )
         return found
 
     def _numbers(self, cells: Any, as_written: Any) -> Any:
-        """Cells as floats, or None if any cell is not a plain number, or is a code such as 007."""
+        """Convert cells to numbers; None if a cell is not a plain number, or is a code such as 007."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -711,17 +704,17 @@ class _ColumnReader:
         except pa.ArrowInvalid:
             return None
         values = numbers.to_numpy(zero_copy_only=False)
-        # codes are whole numbers, so that a column with a fraction needs no search for them, which is slow
+        # the search for codes is slow: it is left out if a cell has a fraction, since codes are whole numbers
         if cells.null_count < len(cells) and np.all((values == np.floor(values)) | np.isnan(values)):
             if pc.any(pc.match_substring_regex(as_written, CODE)).as_py():
                 self._has_codes = True
                 return None
-            if not cells.null_count and np.abs(values).max(initial=0) < 2**53:  # doubles hold them exactly
+            if not cells.null_count and np.abs(values).max(initial=0) < 2**53:  # exact as floats
                 return values.astype(np.int64)
         return values
 
     def _with_decimal_points(self, cells: Any, first_row: int) -> Any:
-        """Numbers without marks between thousands and with a decimal point; other cells as they are."""
+        """Rewrite numbers with a decimal point and without marks between thousands; other cells are not changed."""
         import pyarrow.compute as pc
 
         other = "." if self.decimal == "," else ","
@@ -746,21 +739,9 @@ class _ColumnReader:
 
 
 def _without(cells: Any, words: Collection[str]) -> Any:
-    """The cells with None in the place of empty ones and of these words."""
+    """Replace empty cells and these words by null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     missing = pc.is_in(cells, value_set=pa.array(["", *words], type=pa.string()))
     return pc.if_else(missing, pa.scalar(None, pa.string()), cells)
-
-
-def _joined(pieces: list[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    """The pieces as one table; they are emptied column by column, so that the table is not in memory twice."""
-    return pd.DataFrame({name: _joined_column([piece.pop(name) for piece in pieces]) for name in columns}, copy=False)
-
-
-def _joined_column(parts: list[Any]) -> Any:
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts) if parts else []
-    words = [as_words(pd.Series(part), None) if isinstance(part, np.ndarray) else part for part in parts]
-    return words[0] if len(words) == 1 else pd.concat([part.astype(object) for part in words], ignore_index=True)

@@ -1,4 +1,4 @@
-"""`Dataset`: features, distributions and what is known about them, in one immutable object."""
+"""`Dataset`: features, distributions and metadata in one immutable object."""
 
 import hashlib
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _PER_ROW = ("X", "D", "observed", "groups", "sample_weight", "votes", "counts", 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Dataset:
-    """Features X, distributions D and what is known about them; unpacks as ``X, D = dataset``.
+    """Features X, distributions D and metadata; unpacks as ``X, D = dataset``.
 
     Parameters
     ----------
@@ -35,42 +35,43 @@ class Dataset:
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         Features.
     D : array or DataFrame of shape (n_samples, n_labels)
-        Distributions: rows that sum to one. Kept as an array in double precision. NaN is a degree that was not
+        Distributions: rows that sum to one, converted to an array in double precision. NaN is a degree that was not
         observed.
     label_names : tuple of str, default=()
-        Names of the labels; by default the columns of D, or label_0, label_1, … where D has no names.
+        Names of the labels; by default the columns of D, or label_0, label_1, … if D has no names.
     feature_names : tuple of str, default=None
-        Names of the features, or None if the source does not name them.
+        Names of the features, or None if they are unknown.
     description, citation, terms, source : str, default=""
-        What it is, what to cite, under which terms it may be used, and which file or function it came from.
+        Description, citation, terms of use, and the file or function that the data come from.
     groups : array of shape (n_samples,), default=None
-        Rows of one group are never on both sides of a split.
+        Group of each row; rows of a group are never on both sides of a split.
     sample_weight : array of shape (n_samples,), default=None
-        Weight of each row, in fitting and in the measures.
+        Weight of each row, in fits and in measures.
     splits : array of int of shape (n_samples,) or (n_samples, n_repeats), default=None
-        Given folds: for each repeat of a study the fold in which a row is tested, from 0; -1 where it only trains.
+        Given folds: for each repeat of a study the fold in which a row is tested, from 0; -1 for rows that are never
+        tested.
     X_test, D_test : as X and D, default=None
         A fixed test set. Then there are no folds: each candidate is tested once.
     votes : ndarray of shape (n_samples, n_raters), default=None
-        The single ratings behind D, where they are known; NaN where a row has fewer of them.
+        The individual ratings behind D, if they are known; NaN if a row has fewer ratings.
     raters : array of shape (n_raters,) or (n_samples, n_raters), default=None
-        Who gave these ratings: one name for each column of ``votes``, or one for each cell. None where the place of a
-        rating in its row does not identify the rater.
+        Names of the raters: one for each column of ``votes``, or one for each cell. None if the position of a rating
+        does not identify the rater.
     counts : ndarray of shape (n_samples, n_labels), default=None
-        How many raters chose each label, where this is known.
+        Number of raters who chose each label, if it is known.
     tokens : tuple of str, default=None
-        The texts that the rows of X describe, where there are such.
+        The texts that the rows of X encode, if there are any.
     apart : bool, default=False
-        Listed in the tables of a study, but left out of average ranks and tests.
+        Whether the dataset is listed in the tables of a study, but left out of average ranks and tests.
     notes : tuple of str, default=()
-        What the user should know about the data, found while they were read.
+        Notes for the user about the data.
     observed : ndarray of shape (n_samples, n_labels), default=None
-        What there is to learn from, where it is not D itself: degrees with NaN, as `skldl.data.make_missing` gives
-        them. Tests compare with D.
+        The training target, if it is not D: degrees with NaN, as from `skldl.data.make_missing`. Predictions are still
+        compared with D.
     columns : Columns, default=None
-        Roles of the columns of the table that the dataset was made from; see `from_table`.
+        Roles of the columns of the original table; see `from_table`.
     reading : {"degrees", "renormalised"}, default="degrees"
-        How to read gaps in ``observed`` or D.
+        Meaning of the observed degrees in rows with gaps: true degrees, or degrees divided by their sum.
 
     Examples
     --------
@@ -153,7 +154,7 @@ class Dataset:
         yield self.D
 
     def __getitem__(self, place: int | slice) -> Any:
-        """X for 0 and D for 1, as unpacking gives them; there is no ``len``, which might be taken for the rows."""
+        """Return X for 0 and D for 1; there is no ``len``, which could be mistaken for the number of rows."""
         if not isinstance(place, int | slice):
             raise TypeError(
                 f"A dataset holds X at 0 and D at 1; {place!r} is neither. Its parts have names too: dataset.X, "
@@ -182,7 +183,7 @@ class Dataset:
 
     @property
     def n_votes(self) -> AnyArray | None:
-        """Number of votes behind each row, where ``counts`` are known: a natural ``sample_weight``."""
+        """Number of votes of each row, if ``counts`` are known: a natural ``sample_weight``."""
         return None if self.counts is None else np.asarray(self.counts).sum(axis=1)
 
     @property
@@ -192,7 +193,7 @@ class Dataset:
 
     @property
     def target(self) -> FloatArray:
-        """The training target: D, or the part of it that was observed."""
+        """The training target: ``observed`` if it is given, else D."""
         return np.asarray(self.D if self.observed is None else self.observed)
 
     @cached_property
@@ -202,7 +203,7 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of everything that can change a number."""
+        """Fingerprint of all data that can change a result."""
         parts = (self.X, self.D, self.groups, self.sample_weight, self.X_test, self.D_test, self.splits, self.observed)
         return _digest(*(part for part in parts if part is not None))
 
@@ -228,8 +229,8 @@ class Dataset:
     def changed(self, **attributes: Any) -> "Dataset":
         """Copy the dataset with other attributes, which are not checked.
 
-        Rows of D were divided by their sums when the dataset was made. To divide them again, as a new object would,
-        changes last digits, and with them the fingerprint that records carry.
+        The constructor divides the rows of D by their sums. A second division would change last digits, and with them
+        the fingerprint in records.
 
         Parameters
         ----------
@@ -249,20 +250,20 @@ class Dataset:
         return other
 
     def noise_floor(self, measures: Any = None, *, random_state: int = 0) -> dict[str, NoiseFloor]:
-        """Score that the true distributions would have on these rows, where the votes behind D are known.
+        """Estimate the score of the true distributions on these rows, if the votes behind D are known.
 
         Parameters
         ----------
         measures : iterable of str or Measure, default=None
-            Which measures; None means the six of the paper.
+            The measures; None for the six of the paper.
         random_state : int, default=0
             Seed of the simulation.
 
         Returns
         -------
         dict
-            From the name of each measure to a `skldl.uncertainty.NoiseFloor`. Empty if there are no counts, if they are
-            no whole numbers of votes, if D was not made from them by division alone, or if no row has two votes.
+            From the name of each measure to a `skldl.uncertainty.NoiseFloor`. Empty without counts, or if `whole_votes`
+            returns None.
         """
         votes = self.whole_votes()
         if votes is None:
@@ -273,25 +274,26 @@ class Dataset:
         )
 
     def whole_votes(self) -> FloatArray | None:
-        """Number of votes for each label, if D consists of the shares of whole votes.
+        """Number of votes for each label, if D consists of the fractions of whole votes.
 
         Returns
         -------
         ndarray of shape (n_samples, n_labels) or None
-            None if there are no counts, if they are no whole numbers of votes, if D was not made from them by division
-            alone, or if no row has two votes.
+            None if there are no counts, if they are not whole numbers, if D is not equal to the counts divided by their
+            sums, or if no row has two votes.
         """
         if self.counts is None:
             return None
         counts = np.asarray(self.counts, dtype=np.float64)
         totals = counts.sum(axis=1, keepdims=True)
         whole = np.isfinite(counts).all() and np.allclose(counts, np.rint(counts)) and (totals > 0).all()
+        # 1e-6: tables often have fractions with six digits
         if not whole or totals.max() < 2 or not np.allclose(counts / totals, self.D, atol=1e-6):
             return None
         return np.asarray(np.rint(counts))
 
     def describe(self) -> dict[str, Any]:
-        """Describe the data in plain values, for the record file.
+        """Describe the data in plain values, for a record file.
 
         Returns
         -------
@@ -352,7 +354,7 @@ def _feed(state: Any, shape: tuple[int, ...], *arrays: FloatArray) -> None:
 
 
 def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
-    """Add a note about label cells that were empty in the source, and how they are read, if there are any."""
+    """Add a note about empty label cells of the source, and their meaning, if there are any."""
     if not n_gaps:
         return dataset
     note = f"{n_gaps} of {dataset.D.size} label cells are empty: degrees that were not observed. "
@@ -369,9 +371,9 @@ def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
 
 
 def rows_to_judge_by(dataset: Dataset) -> Dataset:
-    """Leave out rows whose observed degrees carry no information, for training and for tests, and note how many.
+    """Leave out rows whose observed degrees contain no information, and add a note on their number.
 
-    The dataset itself comes back if all of its rows, or none, carry something.
+    The dataset is returned unchanged if this concerns no rows, or all.
     """
     if not has_gaps(dataset.D):
         return dataset

@@ -1,4 +1,4 @@
-"""`describe`: a card that summarises a dataset, and tables of such cards."""
+"""`describe`: a summary of a dataset as a `Card`; tables of such summaries."""
 
 import itertools
 import math
@@ -17,17 +17,19 @@ from skldl.exceptions import DatasetNotFoundError, DimensionError, NonFiniteErro
 from skldl.utils.tables import aligned
 from skldl.utils.validation import check_distributions, check_same_length
 
-NEARLY_UNIFORM = 0.95  # share of the greatest possible entropy
-LITTLE_VARIATION = 0.03  # nats of mean divergence from the mean distribution
-FEW_DISTINCT = 0.5  # share of rows of X that differ from all before
-_MOST_WORK_FOR_SVD = 2e9
-_LARGEST_GRAM = 4000
-_GRAM_CUT = 1e-6  # squaring halves the digits: singular values below this share of the largest count as zero
+# Bounds of the warnings, chosen by hand.
+NEARLY_UNIFORM = 0.95  # fraction of the maximum entropy
+LITTLE_VARIATION = 0.03  # mean divergence from the mean distribution, in nats
+FEW_DISTINCT = 0.5  # fraction of rows of X that do not repeat an earlier row
+
+_MAX_SVD_WORK = 2e9  # n_samples · n_features · smaller of the two, for singular values in a few seconds
+_MAX_GRAM = 4000  # rows of a Gram matrix whose eigenvalues take a few seconds
+_GRAM_CUT = 1e-6  # relative: a Gram matrix squares singular values, so that smaller ones are lost in rounding errors
 
 
 @dataclass(frozen=True)
 class Card:
-    """Facts about a dataset; ``print(card)`` shows them, ``to_dict`` hands them on.
+    """Facts about a dataset, for ``print(card)`` or, with ``to_dict``, for other programs.
 
     Parameters
     ----------
@@ -38,27 +40,27 @@ class Card:
     is_sparse : bool
         Whether X is a sparse matrix.
     zero_share : float
-        Share of zeros in X.
+        Fraction of zeros in X.
     feature_range : tuple of float
-        Least and greatest value in X.
+        Minimum and maximum of X.
     feature_sum_range : tuple of float
-        Least and greatest row sum of X, the g# of improved iterative scaling.
+        Minimum and maximum of the row sums of X, g# in improved iterative scaling.
     rank : int or None
         Rank of X; None if X is too large to compute it.
     constant_features : int
-        Number of columns of X that hold one value only.
+        Number of constant columns of X.
     duplicate_rows : int
         Number of rows of X that repeat an earlier one.
     label_zeros : int
         Number of exact zeros in D.
     smallest_degree : float
-        Least positive degree in D.
+        Smallest positive degree in D.
     mean_entropy : float
-        Mean entropy of the rows of D in nats; the greatest possible is ln c.
+        Mean entropy of the rows of D in nats; the maximum is ln c.
     divergence_from_mean : float
-        Mean Kullback-Leibler divergence of the rows of D from their mean: what there is to learn.
+        Mean Kullback-Leibler divergence of the rows of D from their mean, the most that a model can explain.
     warnings : tuple of str
-        What to know before learning from these data.
+        Warnings about learning from these data.
 
     Examples
     --------
@@ -108,7 +110,7 @@ class Card:
             "constant features": f"{self.constant_features:,}",
             "duplicate rows of X": f"{self.duplicate_rows:,}",
             "exact zeros in D": f"{self.label_zeros:,}",
-            "least positive degree": f"{self.smallest_degree:.4g}",
+            "smallest positive degree": f"{self.smallest_degree:.4g}",
             "mean entropy of D": f"{self.mean_entropy:.4f} of {math.log(self.n_labels):.4f} nats",
             "divergence from the mean": f"{self.divergence_from_mean:.4f} nats",
         }
@@ -119,7 +121,7 @@ class Card:
 
 
 def describe(dataset: Dataset | tuple[Any, Any] | str, name: str | None = None) -> Card:
-    """Summarise a dataset: sizes, zeros, duplicates, rank, entropy, and warnings.
+    """Summarise a dataset: sizes, zeros, duplicates, rank, entropy and warnings.
 
     Parameters
     ----------
@@ -131,9 +133,9 @@ def describe(dataset: Dataset | tuple[Any, Any] | str, name: str | None = None) 
     Returns
     -------
     Card
-        The facts. The rank comes from singular values, or for large X from the eigenvalues of the smaller Gram matrix
-        of the scaled columns, where singular values below 1e-6 of the largest count as zero; it is left out where X
-        has more than 4,000 rows and columns.
+        The facts. The rank is computed from singular values, or for large X from the eigenvalues of the smaller Gram
+        matrix of the scaled columns, where singular values below 1e-6 of the largest count as zero; it is not computed
+        for X with more than 4,000 rows and columns.
 
     Examples
     --------
@@ -168,7 +170,7 @@ def describe(dataset: Dataset | tuple[Any, Any] | str, name: str | None = None) 
         "label_zeros": int((D == 0).sum()),
         "smallest_degree": float(D[D > 0].min()),
         "mean_entropy": entropy,
-        # the entropy of the mean less the mean entropy is the mean divergence from the mean
+        # the mean divergence from the mean is the entropy of the mean minus the mean entropy
         "divergence_from_mean": max(float(simplex.entropy(mean)) - entropy, 0.0),
     }
     return Card(name=name, **facts, warnings=tuple(_warnings(name, facts)))
@@ -191,7 +193,7 @@ def _numbers(X: Any) -> Any:
 
 
 def _column_facts(X: Any) -> tuple[float, float, int]:
-    """Least value, greatest value, and number of columns that hold one value only."""
+    """Minimum, maximum, and number of constant columns."""
     least, most = X.min(axis=0), X.max(axis=0)
     if sparse.issparse(X):
         least, most = least.toarray().ravel(), most.toarray().ravel()
@@ -204,18 +206,18 @@ def _duplicate_rows(X: Any) -> int:
             X.indices[start:end].tobytes() + X.data[start:end].tobytes() for start, end in itertools.pairwise(X.indptr)
         )
     else:
-        rows = (row.tobytes() for row in np.ascontiguousarray(X + 0.0))  # -0.0 + 0.0 is 0.0
+        rows = (row.tobytes() for row in np.ascontiguousarray(X + 0.0))  # -0.0, which has other bytes, becomes 0.0
     return int(X.shape[0]) - len(set(rows))
 
 
 def _rank(X: Any) -> int | None:
-    """Rank of X at bounded cost, or None."""
+    """Rank of X, or None if it would take too long."""
     n_samples, n_features = X.shape
     smaller = min(n_samples, n_features)
     is_sparse = sparse.issparse(X)
-    if n_samples * n_features * smaller <= _MOST_WORK_FOR_SVD:
+    if n_samples * n_features * smaller <= _MAX_SVD_WORK:
         return int(np.linalg.matrix_rank(X.toarray() if is_sparse else X))
-    if smaller > _LARGEST_GRAM:
+    if smaller > _MAX_GRAM:
         return None
     squares = X.multiply(X) if is_sparse else X * X
     norms = np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
@@ -227,22 +229,22 @@ def _rank(X: Any) -> int | None:
 
 
 def _warnings(name: str, facts: dict[str, Any]) -> Iterable[str]:
-    """Warnings for the user, most important first."""
+    """Warnings for the user, in descending order of importance."""
     n, q, c, rank = facts["n_samples"], facts["n_features"], facts["n_labels"], facts["rank"]
     if n < q:
         yield f"Fewer rows ({n:,}) than features ({q:,}): models without regularisation can fit any training labels."
     if rank is not None and rank < min(n, q):
         yield f"X has rank {rank:,} of at most {min(n, q):,}: weights of linear models are not unique."
     if facts["constant_features"]:
-        yield f"{_are(facts['constant_features'], 'feature')} constant, telling nothing about the labels."
+        yield f"{_are(facts['constant_features'], 'feature')} constant, with no information on the labels."
     distinct, repeated = n - facts["duplicate_rows"], facts["duplicate_rows"]
     if distinct < FEW_DISTINCT * n:
         yield f"Only {distinct:,} of {n:,} rows of X are distinct: training and test folds share rows."
     elif repeated:
         yield f"{_are(repeated, 'row', ' of X')} a copy of an earlier one: neighbours tie, and folds can share rows."
     if facts["mean_entropy"] > NEARLY_UNIFORM * math.log(c):
-        share = facts["mean_entropy"] / math.log(c)
-        yield f"D is nearly uniform: its mean entropy is {share:.1%} of the greatest possible."
+        fraction = facts["mean_entropy"] / math.log(c)
+        yield f"D is nearly uniform: its mean entropy is {fraction:.1%} of the maximum."
     if facts["divergence_from_mean"] < LITTLE_VARIATION:
         yield "The rows of D differ little from their mean: compare with MeanDistribution, which is hard to beat here."
     if facts["label_zeros"]:
@@ -294,8 +296,8 @@ def statistics_table(datasets: Iterable[Dataset | Card | str] | None = None) -> 
     Parameters
     ----------
     datasets : iterable of Dataset, Card or str, default=None
-        The datasets or their names; by default the artificial set and the fifteen of the paper. One of the paper that
-        is not on this machine gets a row with the sizes that the paper prints, and nothing more.
+        The datasets or their names; by default the artificial set and the fifteen of the paper. The row of a dataset of
+        the paper that is not on this machine has only the sizes from the paper.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Files of datasets: the folders where they are looked for, and downloads with limits of size and time."""
+"""Files of datasets: search in folders, and downloads with limits of size and time."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from skldl.exceptions import DatasetError, DatasetNotFoundError, Parameter
 FOLDER_VARIABLE = "SKLDL_DATA"
 MAX_BYTES = 200 * 2**20
 MAX_SECONDS = 600.0
-MAX_UNPACKED = 2 * 2**30
+MAX_UNPACKED = 2 * 2**30  # of a compressed MATLAB file
 _COMPRESSED = 15  # type of a compressed element in a MATLAB 5 file
 _CONNECTION_TIMEOUT = 30
 _PIECE = 65_536
@@ -23,7 +23,7 @@ _PIECE = 65_536
 
 def cache_folder() -> Path:
     """Default folder of `fetch_dataset`."""
-    import pooch  # needed only where a file is looked for or downloaded
+    import pooch  # imported only to search or download a file
 
     return Path(pooch.os_cache("skldl"))
 
@@ -31,9 +31,9 @@ def cache_folder() -> Path:
 def find_in_folders(
     look: Callable[[Path], Path | None], file_name: str, data_home: Any, download: str, terms: str
 ) -> Path:
-    """A file in the first folder that has it; the error lists the folders that were searched and how to get it.
+    """Find a file in the first folder that has it; the error lists the folders and how to get the file.
 
-    ``look`` finds the file in a folder, or None; ``download`` is the call that downloads it.
+    ``look`` returns the file in a folder, or None; ``download`` is the call that downloads it.
     """
     places = [
         ("data_home", data_home),
@@ -57,24 +57,23 @@ def find_in_folders(
 
 
 def download(url: str, path: Path, *, max_bytes: int | None = None) -> None:
-    """Write what an address sends into a file, within `MAX_SECONDS` and at most `MAX_BYTES` or ``max_bytes``.
+    """Download an address to a file, in at most `MAX_SECONDS` and with at most ``max_bytes`` (default `MAX_BYTES`).
 
-    The transfer runs in a separate thread, so that the time limit holds for every kind of waiting: names, the
-    connection, the headers or a server that sends a byte now and then. Compressed transfers are refused: what they
-    unpack to is not known beforehand. `OSError` names the reason of a failure; then the content of the file is
-    undefined: write into a temporary folder.
+    The transfer runs in a separate thread, so that the time limit includes name resolution, connection, headers and
+    slow servers. Compressed transfers raise an error, since their unpacked size is not known in advance. A failure
+    raises `OSError` with the reason; then the content of the file is undefined, so use a temporary folder.
     """
-    most_bytes = MAX_BYTES if max_bytes is None else max_bytes
+    limit = MAX_BYTES if max_bytes is None else max_bytes
     cancelled = threading.Event()
     failure: list[BaseException] = []
-    # not opened in the thread: after an interrupt it must not make a file in a folder that is removed
+    # not opened in the thread, which could otherwise create a file in a removed folder after an interrupt
     stream = path.open("wb")
 
     def transfer() -> None:
         try:
             with stream:
-                _transfer(url, stream, most_bytes, cancelled)
-        except BaseException as error:  # passed to the caller
+                _transfer(url, stream, limit, cancelled)
+        except BaseException as error:  # raised again by the caller's thread
             failure.append(error)
 
     thread = threading.Thread(target=transfer, name="skldl-download", daemon=True)
@@ -90,7 +89,7 @@ def download(url: str, path: Path, *, max_bytes: int | None = None) -> None:
 
 
 def _transfer(url: str, stream: IO[bytes], max_bytes: int, cancelled: threading.Event) -> None:
-    import requests  # slow to import, and needed only here; comes with pooch
+    import requests  # slow to import; a dependency of pooch
 
     headers = {"Accept-Encoding": "identity"}
     with requests.get(url, stream=True, timeout=_CONNECTION_TIMEOUT, headers=headers) as response:
@@ -115,7 +114,7 @@ def _transfer(url: str, stream: IO[bytes], max_bytes: int, cancelled: threading.
 
 
 def _next_piece(raw: Any) -> bytes:
-    """What has arrived, if the installed urllib3 can report it, else a whole piece."""
+    """The bytes that have arrived, or with an old urllib3 a complete piece."""
     try:
         read = raw.read1 if hasattr(raw, "read1") else raw.read
         return bytes(read(_PIECE, decode_content=False))
@@ -128,15 +127,15 @@ def _next_piece(raw: Any) -> bytes:
 def fetch_whole(
     url: str, path: Path, check: Callable[[Path], None], *, hint: str, max_bytes: int | None = None
 ) -> None:
-    """Download a file so that it is there whole and right, or not at all.
+    """Download a file to a temporary folder, check it, and move it to its path.
 
-    ``check`` is called with the file in a temporary folder and raises `DatasetError` if it is not the right one;
-    ``hint`` is advice for users without a network, for the message.
+    ``check`` raises `DatasetError` if the file is not the expected one; ``hint`` is advice for users without a network,
+    for the message.
     """
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # a download that was given up may still hold its file open for a moment
+        # the thread of a download that timed out may still have its file open
         workplace = tempfile.TemporaryDirectory(prefix=".skldl-", dir=folder, ignore_cleanup_errors=True)
     except OSError as error:
         raise DatasetError(
@@ -148,7 +147,7 @@ def fetch_whole(
         part = Path(temporary, path.name)
         try:
             download(url, part, max_bytes=max_bytes)
-        except (OSError, ValueError) as error:  # no network, no such page, connection lost, address that is none
+        except (OSError, ValueError) as error:  # no network, no such page, connection lost, invalid address
             raise DatasetError(
                 f"{url} could not be downloaded ({short_reason(error)}). Nothing was written. Without a network: get "
                 f"the file on another machine and {hint}"
@@ -157,23 +156,23 @@ def fetch_whole(
             check(part)
         except DatasetError as error:
             reason = str(error).replace(str(part), part.name)
-            raise DatasetError(f"What {url} sent was thrown away: {reason}") from error
+            raise DatasetError(f"The file from {url} was deleted: {reason}") from error
         os.replace(part, path)
 
 
 def check_sha256(path: Path, sha256: str, hint: str, of: str = "") -> None:
-    """Raise an error for a file with another checksum than the published one."""
+    """Raise an error if the checksum of a file differs from the published one."""
     with path.open("rb") as stream:
         got = hashlib.file_digest(stream, "sha256").hexdigest()
     if got != sha256:
         raise DatasetError(f"{path} is not the published file{of}: its sha256 is {got}, not {sha256}. {hint}")
 
 
-def refuse_bomb(path: Path, max_unpacked: int | None = None) -> None:
-    """Refuse a MATLAB file whose compressed parts unpack to more than a limit (by default `MAX_UNPACKED`).
+def check_unpacked_size(path: Path, max_unpacked: int | None = None) -> None:
+    """Raise an error if the compressed parts of a MATLAB file unpack to more than a limit, `MAX_UNPACKED` by default.
 
-    They are unpacked piece by piece and thrown away, so that memory stays small. A file that is no MATLAB 5 file
-    passes: the reader of the file reports it.
+    They are unpacked piece by piece and discarded, so that little memory is used. Files of other formats pass: their
+    reader raises an error.
     """
     limit = MAX_UNPACKED if max_unpacked is None else max_unpacked
     unpacked = 0
@@ -194,7 +193,7 @@ def refuse_bomb(path: Path, max_unpacked: int | None = None) -> None:
 
 
 def _unpacked_lengths(stream: Any, size: int) -> Iterator[int]:
-    """Lengths of the unpacked pieces of a compressed part; ends where the part is damaged."""
+    """Yield the lengths of the unpacked pieces of a compressed part, up to a damaged piece."""
     unpacker = zlib.decompressobj()
     left = size
     while left > 0 and (packed := stream.read(min(_PIECE, left))):
@@ -209,6 +208,6 @@ def _unpacked_lengths(stream: Any, size: int) -> Iterator[int]:
 
 
 def short_reason(error: Exception) -> str:
-    """The message of an error, on one line and not too long."""
+    """The message of an error on one line of at most 200 characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,12 +1,12 @@
-"""The table of file formats: every command and function that reads or writes files looks here.
+"""The file formats that all commands and functions read and write.
 
-A new format is one entry in `FORMATS`, and a module with what the entry names:
+A new format is one entry in `FORMATS`, and a module with the parts that the entry names:
 
 * ``reader``, a class with the methods of `skldl.data._parquet.ParquetTable`, for tables;
 * ``writer``, a class with the methods of `skldl.data._parquet.ParquetWriter`, if tables can be written in it;
-* ``arrays``, a function from a path to named arrays, for files that hold arrays instead of a table.
+* ``arrays``, a function that reads named arrays from a path, for files of arrays instead of tables.
 
-These modules are imported when a file of the format is opened, since tables need pandas and pyarrow and arrays do not.
+These modules are imported when a file of the format is opened, since only tables need pandas and pyarrow.
 """
 
 import glob
@@ -26,9 +26,9 @@ _WILDCARDS = "*?["
 class Format:
     """A file format.
 
-    ``suffixes`` are in lower case. ``first_bytes`` identify a binary format whatever the name of the file;
+    ``suffixes`` are in lower case. ``first_bytes`` identify a binary format independently of the file name;
     ``media_type`` is its name in HTTP, with other spellings in ``media_synonyms``. ``reader``, ``writer`` and
-    ``arrays`` are described above, as ``module.name``.
+    ``arrays``, see above, are written as ``module.name``.
     """
 
     name: str
@@ -73,7 +73,7 @@ FORMATS = (
 
 
 def format_named(path: str | os.PathLike[str]) -> Format | None:
-    """The format that the suffix of a file name stands for, or None.
+    """The format with the suffix of a file name, or None.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def format_named(path: str | os.PathLike[str]) -> Format | None:
 
 
 def format_of_content(start: bytes) -> Format:
-    """The format of a table that begins with these bytes: a binary one that they identify, else CSV."""
+    """The format of a table that begins with these bytes: a binary format that they identify, else CSV."""
     binary = (format_ for format_ in FORMATS if format_.first_bytes)
     return next((format_ for format_ in binary if start.startswith(format_.first_bytes)), CSV)
 
@@ -108,11 +108,11 @@ def suffixes_with(part: str) -> tuple[str, ...]:
 
 
 def find_files(sources: Sequence[str | os.PathLike[str]], suffixes: Sequence[str]) -> list[str]:
-    """The files that paths, folders and patterns such as ``ratings/*.parquet`` stand for, each once.
+    """List the files of paths, folders and patterns such as ``ratings/*.parquet``, without duplicates.
 
-    Of a folder, and of the folders in it, those files are taken that have one of the suffixes, in the order of their
-    paths, but none whose name, or whose folder's name, begins with a dot or an underscore: programs that write tables
-    in parts keep their notes in such files. ``-`` stands for standard input.
+    A folder stands for the files with one of the suffixes in it and its subfolders, sorted by path. Files and
+    subfolders whose names begin with a dot or an underscore are left out, since programs that write tables in parts use
+    such names for metadata. ``-`` stands for standard input.
     """
     found: dict[str, None] = {}
     for source in (os.fspath(source) for source in sources):

@@ -2,17 +2,7 @@ r"""Generated data: the artificial dataset of Geng (2016), and distributions wit
 
 The artificial dataset (Section 5.2 of the paper) has three features, three labels and no noise.
 
-For :math:`x \in [-1, 1]^3`,
-
-.. math::
-    t_i &= x_i + 0.5 x_i^2 + 0.2 x_i^3 + 1, \\
-    \psi_1 &= (w_1^\top t)^2, \quad
-    \psi_2 = (w_2^\top t + 0.01 \psi_1)^2, \quad
-    \psi_3 = (w_3^\top t + 0.01 \psi_2)^2, \\
-    d_i &= \psi_i / (\psi_1 + \psi_2 + \psi_3),
-
-with :math:`w_1 = (4, 2, 1)`, :math:`w_2 = (1, 2, 4)` and :math:`w_3 = (1, 4, 2)`. All :math:`t_i` are positive on the
-cube, so no degree is zero.
+The equations are those of `make_artificial`. All :math:`t_i` are positive on the cube, so that no degree is zero.
 """
 
 from typing import Any
@@ -32,6 +22,7 @@ _COUPLING = 0.01
 
 
 def _distributions(X: FloatArray) -> FloatArray:
+    """Distributions as a function of the features, see `make_artificial`."""
     t = X + 0.5 * X**2 + 0.2 * X**3 + 1.0
     linear = t @ _WEIGHTS.T
     psi = np.empty_like(linear)
@@ -101,14 +92,14 @@ def artificial_manifold() -> tuple[FloatArray, FloatArray]:
     >>> X.shape, D.reshape(201, 201, 3).shape
     ((40401, 3), (201, 201, 3))
     """
-    axis = np.arange(-(GRID_SIZE // 2), GRID_SIZE // 2 + 1) / 100.0  # exact to the last digit, unlike repeated steps
+    axis = np.arange(-(GRID_SIZE // 2), GRID_SIZE // 2 + 1) / 100.0  # correctly rounded, unlike sums of steps
     x1, x2 = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
     X = np.column_stack([x1, x2, np.sin(np.pi * (x1 + x2))])
     return X, _distributions(X)
 
 
 MECHANISMS = ("uniform", "degree", "label")
-LEAST = 2  # observed labels that a ratio needs
+MIN_OBSERVED = 2  # labels in a row: one observed degree has no ratio to another
 
 
 def make_missing(
@@ -117,7 +108,7 @@ def make_missing(
     *,
     mechanism: str = "uniform",
     renormalise: bool = False,
-    keep: int = LEAST,
+    keep: int = MIN_OBSERVED,
     random_state: int | None = 0,
 ) -> FloatArray:
     r"""Hide degrees of label distributions: NaN where they are hidden.
@@ -127,23 +118,23 @@ def make_missing(
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Distributions.
     rate : float, default=0.5
-        Share of the cells to hide, from 0 to 1.
+        Fraction of the cells to hide, from 0 to 1.
     mechanism : {"uniform", "degree", "label"}, default="uniform"
-        What is hidden. "uniform": each cell with the same probability. "degree": small degrees first; in each row cells
-        are drawn one after the other with probabilities in proportion to 1 − d. "label": whole labels, the same in all
-        rows but a tenth, drawn at random, in which everything is observed.
+        How cells are drawn. "uniform": each cell with the same probability. "degree": preferably small degrees; in each
+        row cells are drawn one after the other with probabilities proportional to 1 − d. "label": whole labels, the
+        same in all rows except for a random tenth of the rows, which are fully observed.
     renormalise : bool, default=False
-        Whether what is left is divided by its sum, so that only ratios are known.
+        Whether the observed degrees are divided by their sum, so that only ratios are known.
     keep : int, default=2
-        Number of labels that stay in every row; one alone carries no ratio. At the highest rates fewer cells are
-        hidden for that.
+        Minimum number of observed labels in each row; a single one has no ratio to another. At high rates, fewer cells
+        are hidden for this reason.
     random_state : int, default=0
         Seed.
 
     Returns
     -------
     ndarray of shape (n_samples, n_labels)
-        The degrees with NaN. A row whose remaining degrees are all zero keeps its largest one, too.
+        The degrees, NaN if hidden. A row whose observed degrees are all zero keeps its largest degree, too.
 
     Examples
     --------
@@ -159,7 +150,7 @@ def make_missing(
     n_samples, n_labels = table.shape
     if not 1 <= keep <= n_labels:
         raise DataError(Parameter("keep", keep), f" must lie between 1 and the number of labels, {n_labels}.")
-    # with the plain seed, gaps would depend on degrees that were themselves drawn from default_rng of the same seed
+    # not the plain seed: degrees drawn from default_rng of the same seed would be correlated with the gaps
     generator = np.random.default_rng(None if random_state is None else [random_state, len("make_missing")])
     if mechanism == "label":
         n_hidden = min(round(rate * n_labels), n_labels - keep)
@@ -168,7 +159,8 @@ def make_missing(
         gaps = np.zeros(table.shape, dtype=bool)
         gaps[np.ix_(rows, labels)] = True
     else:
-        # keys whose order is a draw without replacement: Efraimidis and Spirakis, with probabilities 1 or 1 − d
+        # the order of the keys is a weighted draw without replacement (Efraimidis and Spirakis, 2006), with weights 1
+        # or 1 − d; 1e-9 avoids a division by zero for d = 1
         odds = np.ones_like(table) if mechanism == "uniform" else np.maximum(1.0 - table, 1e-9)
         keys = generator.exponential(size=table.shape) / odds
         place = keys.argsort(axis=1).argsort(axis=1)
@@ -182,16 +174,16 @@ def make_missing(
 
 
 def exchange_rows(D: Any, share: float, *, random_state: int | np.random.RandomState | None = None) -> FloatArray:
-    """Give a share of the rows the distributions of other rows among them.
+    """Exchange the distributions of a random fraction of the rows among these rows.
 
     Parameters
     ----------
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Distributions.
     share : float
-        Share of the rows that exchange their distributions, in [0, 1]; fewer than two rows cannot.
+        Fraction of the rows that exchange their distributions, in [0, 1]; nothing changes for less than two rows.
     random_state : int, RandomState or None, default=None
-        Source of the rows.
+        Seed of the draw.
 
     Returns
     -------
@@ -207,11 +199,11 @@ def exchange_rows(D: Any, share: float, *, random_state: int | np.random.RandomS
     """
     D = check_distributions(D, name="D").copy()
     if not 0 <= share <= 1:
-        raise ValueError(f"share={share!r} must lie between 0 and 1.")
+        raise DataError(Parameter("share", share), " must lie between 0 and 1.")
     random = check_random_state(random_state)
     rows = random.permutation(len(D))[: round(share * len(D))]
     if len(rows) > 1:
-        D[rows] = D[np.roll(rows, 1)]  # along a cycle, so that no row keeps its own
+        D[rows] = D[np.roll(rows, 1)]  # a cyclic permutation, so that no row keeps its distribution
     return D
 
 
@@ -221,7 +213,7 @@ def gaussian_log_ratio_noise(
     r"""Add Gaussian noise to the centred log-ratios of each row.
 
     A row d becomes :math:`\mathrm{softmax}(\ln d + \epsilon)` with independent :math:`\epsilon_j \sim N(0,
-    \mathtt{scale}^2)`: noise that multiplies degrees and stays on the simplex.
+    \mathtt{scale}^2)`: multiplicative noise that stays on the simplex.
 
     Parameters
     ----------
@@ -230,9 +222,9 @@ def gaussian_log_ratio_noise(
     scale : float
         Standard deviation, at least 0.
     floor : float, default=1e-6
-        Share of the uniform distribution that is mixed into rows that hold zeros, whose logarithm is infinite.
+        Weight of the uniform distribution that is mixed into rows with zeros, whose logarithm is infinite.
     random_state : int, RandomState or None, default=None
-        Source of the noise.
+        Seed of the noise.
 
     Returns
     -------
@@ -247,9 +239,9 @@ def gaussian_log_ratio_noise(
     """
     D = check_distributions(D, name="D")
     if not 0 <= scale < np.inf:
-        raise ValueError(f"scale={scale!r} must be at least 0 and finite.")
+        raise DataError(Parameter("scale", scale), " must be at least 0 and finite.")
     if not 0 < floor < 1:
-        raise ValueError(f"floor={floor!r} must lie between 0 and 1, such as 1e-6.")
+        raise DataError(Parameter("floor", floor), " must lie between 0 and 1, such as 1e-6.")
     random = check_random_state(random_state)
     holes = (D == 0).any(axis=1)
     D = np.where(holes[:, None], smooth_zeros(D, floor), D)

@@ -1,10 +1,10 @@
-"""The kinds of columns: numbers, truth values, dates or categories, found in whole columns or chunk by chunk.
+"""Kinds of columns: numbers, booleans, dates or categories, detected in whole columns or chunk by chunk.
 
-A chunk alone does not show what a column is: a column of whole numbers may hold a word in its last row. So each chunk
-adds to what is known (`ColumnKind`), and the kind is decided when all chunks were seen.
+The kind of a column can depend on its last row, such as a word after whole numbers. So each chunk updates a
+`ColumnKind`, and the kind is decided after all chunks.
 
-Dates are typed ones, and text in an unambiguous format. Numbers in a notation that is not read (percentages, amounts
-of money, marks between thousands) are an error: as categories they would lose their order.
+Dates are datetimes, and text in an unambiguous format. Numbers in a notation that is not supported (percentages,
+amounts of money, marks between thousands) are an error: as categories they would lose their order.
 """
 
 import re
@@ -19,23 +19,23 @@ from skldl.data._cells import (
     BOOLEAN,
     CATEGORY,
     DATE,
-    MOST_DIGITS,
+    MAX_DIGITS,
     NUMBER,
     TRUTH,
     as_numbers,
     cell_place,
+    check_not_nested,
     has_codes,
     is_plain_number,
-    refuse_nested,
 )
 from skldl.data._csv import MOSTLY
 from skldl.exceptions import Message, Parameter, TableError
 from skldl.utils.column_names import list_names
 
-_MIN_CELLS = 5  # of a column, for a judgement on what it is mostly; chosen by hand
-_CELLS_OF_A_CHUNK = 200  # of text, looked at for numbers in another notation
-_MAX_NUMBER = 1e150  # the square of a larger number is infinite, that of the reciprocal zero
-_TYPED_AS_TEXT = "%Y-%m-%d"  # how a datetime is written where other chunks of its column hold text
+_MIN_CELLS = 5  # of a column, for notes and errors about most of its cells; chosen by hand
+_CELLS_OF_A_CHUNK = 200  # of text, searched for numbers in another notation; chosen by hand
+_MAX_NUMBER = 1e150  # the square of a larger number overflows, the square of its reciprocal underflows
+_TYPED_AS_TEXT = "%Y-%m-%d"  # format of datetimes if other chunks of the column hold text
 
 # Dates.
 _CLOCK = (
@@ -77,15 +77,15 @@ _THOUSANDS = "|".join(rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (" ", "'"
 _NUMBER = rf"(?:{_THOUSANDS}|\d+|(?=[.,]))(?:[.,]\d+)?(?:[eEdD][+-]?\d+)?"
 _CURRENCY = r"(?:[^\W\d_]{0,2}[$\u20a0-\u20cf\u00a3\u00a5]|USD|EUR|GBP|CHF|JPY|CNY)"
 _AMOUNT = rf"{_SIGN}? ?{_CURRENCY}? ?{_SIGN}? ?{_NUMBER} ?(?:[%\u2030]|{_CURRENCY})?"
-# A minus may follow a number that is longer than a digit: 2- is a mark of a school.
+# A minus may follow a number of two or more characters; 2- is a school grade.
 _OTHERWISE = re.compile(rf"{_AMOUNT}|(?=.{{3}}){_AMOUNT}[\u2212\u2013-]|\({_AMOUNT}\)")
 _WITH_UNIT = re.compile(rf"{_SIGN}?{_NUMBER} ?([^\W\d_]{{1,4}})")
 
 
 class ColumnKind:
-    """What the chunks of one column have shown so far.
+    """The kind of a column, detected chunk by chunk.
 
-    ``n_present`` cells were not empty, and ``n_bad`` of them are no numbers.
+    ``n_present`` is the number of cells that are not empty, and ``n_bad`` the number of them that are not numbers.
 
     Examples
     --------
@@ -102,31 +102,31 @@ class ColumnKind:
     def __init__(self, name: str) -> None:
         self.name = name
         self.n_present = self.n_bad = 0
-        self._kind_of_nothing = NUMBER  # what the type of the column says where all its cells are empty
-        self._formats: set[str] | None = None  # of dates; None as long as there was no cell
+        self._kind_if_empty = NUMBER  # from the type of the column, if all its cells are empty
+        self._formats: set[str] | None = None  # formats of dates that fit all cells; None before the first cell
         self._truth = self._plain = True
         self._codes = False
         self._examples: list[str] = []
         self._first_cell: Any = None
         self._varies = self._gaps = False
-        self._most = 0.0  # the largest absolute value
+        self._largest = 0.0  # absolute value
         self._whole = self._counts_rows = True
         self._last: Any = None
         self._n_looked_at = self._n_otherwise = self._n_like_dates = 0
         self._units: set[str | None] = set()
 
     def update(self, column: pd.Series, place: str = "") -> None:
-        """Look at a chunk.
+        """Add a chunk.
 
-        An index of whole numbers holds the numbers of the rows, from 0; ``place`` is the file, for messages.
+        An integer index has the positions of the rows in the file, from 0; ``place`` is the file, for messages.
         """
         present = column.dropna()
         self._gaps = self._gaps or len(present) < len(column)
         if not len(present):
             if pd.api.types.is_bool_dtype(column):
-                self._kind_of_nothing = BOOLEAN
+                self._kind_if_empty = BOOLEAN
             elif pd.api.types.is_datetime64_any_dtype(column):
-                self._kind_of_nothing = DATE
+                self._kind_if_empty = DATE
             return
         self.n_present += len(present)
         if self._first_cell is None:
@@ -135,12 +135,12 @@ class ColumnKind:
         if is_plain_number(column):
             self._truth = False
             self._formats = set()
-            self._most = max(self._most, float(present.max()), -float(present.min()))
+            self._largest = max(self._largest, float(present.max()), -float(present.min()))
             self._whole = self._whole and bool(pd.api.types.is_integer_dtype(column))
             self._counts_rows = self._counts_rows and self._continues(present)
             self._last = present.iloc[-1]
             return
-        refuse_nested(column)
+        check_not_nested(column)
         self._plain = False
         if pd.api.types.is_bool_dtype(column):
             self._formats = set()
@@ -154,7 +154,7 @@ class ColumnKind:
         numbers = as_numbers(column)
         bad = np.flatnonzero(numbers.isna() & column.notna())
         self.n_bad += len(bad)
-        self._most = max(self._most, numbers.abs().max()) if len(bad) < len(present) else self._most
+        self._largest = max(self._largest, numbers.abs().max()) if len(bad) < len(present) else self._largest
         looked_at = column.iloc[bad[:_CELLS_OF_A_CHUNK]].astype(str)
         self._n_looked_at += len(looked_at)
         self._n_otherwise += sum(map(looks_like_number, looked_at))
@@ -173,7 +173,7 @@ class ColumnKind:
         change.
         """
         if not self.n_present:
-            return self._kind_of_nothing
+            return self._kind_if_empty
         if self._truth:
             return BOOLEAN
         if self._plain:
@@ -183,16 +183,16 @@ class ColumnKind:
         return CATEGORY if self.n_bad or self._codes else NUMBER
 
     def date_format(self) -> str | None:
-        """How the dates of the column are written, "typed" or a format; None if it has none, or none that fits all."""
+        """Format of the dates of the column, or "typed" for datetimes; None if no format, or several, fit all cells."""
         formats = self._formats or set()
-        if TYPED in formats or (self._kind_of_nothing == DATE and not self.n_present):
+        if TYPED in formats or (self._kind_if_empty == DATE and not self.n_present):
             return TYPED
         return next(iter(formats)) if len(formats) == 1 else None
 
     def notes(self, n_different: int | None = None) -> list[str]:
-        """Notes on the column; one that is mostly numbers but not everywhere is an error.
+        """Notes on the column; a column of numbers with a few other cells is an error.
 
-        ``n_different`` is the number of different texts in it, where it is known.
+        ``n_different`` is the number of different texts in it, if it is known.
         """
         if not self.n_present or self._truth:
             return []
@@ -206,7 +206,7 @@ class ColumnKind:
         if self._formats:
             return [
                 f"Column {self.name!r} holds dates such as {self._first_cell!r}, and no cell shows which part is the "
-                "month: they are taken as categories. Write them as 2024-12-31."
+                "month: they are treated as categories. Write them as 2024-12-31."
             ]
         if self.n_present < _MIN_CELLS or not self.n_bad:
             return []
@@ -222,7 +222,7 @@ class ColumnKind:
             )
         if self._n_otherwise > MOSTLY * self._n_looked_at:
             raise TableError(
-                f"Column {self.name!r} holds numbers in a notation that is not read: "
+                f"Column {self.name!r} holds numbers in a notation that is not supported: "
                 f"{', '.join(self._examples)}. Write plain numbers, without percent signs, currencies and "
                 "marks between thousands; if it is not numeric, set ",
                 Parameter("categories", [self.name]),
@@ -230,18 +230,18 @@ class ColumnKind:
             )
         if self._n_like_dates > MOSTLY * self._n_looked_at:
             return [
-                f"Column {self.name!r} holds what look like dates or times, such as {self._first_cell!r}, and is taken "
-                "as categories, which have no order. Write all of them in one way, such as 2024-12-31 18:00."
+                f"Column {self.name!r} seems to hold dates or times, such as {self._first_cell!r}, but is treated as "
+                "categories, which have no order. Write all of them in one format, such as 2024-12-31 18:00."
             ]
         if None not in self._units and len(self._units) == 1:
             return [
-                f"Column {self.name!r} holds numbers with a unit, such as {self._first_cell!r}, and is taken as "
-                f"categories, which have no order. Take out {next(iter(self._units))!r} to use the numbers."
+                f"Column {self.name!r} holds numbers with a unit, such as {self._first_cell!r}, and is treated as "
+                f"categories, which have no order. Remove {next(iter(self._units))!r} to use the numbers."
             ]
         if n_different == self.n_present:
             return [
                 Message(
-                    f"Column {self.name!r} holds a different text in every row. If it names the row, leave it "
+                    f"Column {self.name!r} holds a different text in every row. If it identifies the row, leave it "
                     "out with ",
                     Parameter("drop", [self.name]),
                     "; if it is text, set ",
@@ -257,22 +257,16 @@ class ColumnKind:
         return bool((self._last is None or values[0] == self._last + 1) and np.all(values[1:] == values[:-1] + 1))
 
     def is_constant(self) -> bool:
-        """Whether the column is the same everywhere, empty columns included.
-
-        Returns
-        -------
-        bool
-            False if there are two values, or a value and a gap, which models see too.
-        """
+        """Whether all cells are equal or all are empty; an empty cell differs from a value, as models encode gaps."""
         return not (self._varies or (self._gaps and self.n_present))
 
     def _notes_on_whole_numbers(self) -> list[str]:
         if not (self._plain and self._whole):
             return []
-        if self._most > 2**53:
+        if self._largest > 2**53:
             return [
                 Message(
-                    f"Column {self.name!r} holds whole numbers of more than {MOST_DIGITS} digits, which are "
+                    f"Column {self.name!r} holds whole numbers of more than {MAX_DIGITS} digits, which are "
                     "rounded. If they are codes, set ",
                     Parameter("categories", [self.name]),
                     ", or leave them out with ",
@@ -292,10 +286,10 @@ class ColumnKind:
         return []
 
     def _check_range(self) -> None:
-        if _MAX_NUMBER < self._most < np.inf or 0 < self._most < 1 / _MAX_NUMBER:
+        if _MAX_NUMBER < self._largest < np.inf or 0 < self._largest < 1 / _MAX_NUMBER:
             raise TableError(
-                f"The largest absolute value of column {self.name!r} is {self._most:.3g}, which is too "
-                f"{'large' if self._most > 1 else 'small'} to compute with. Use another unit, or leave "
+                f"The largest absolute value of column {self.name!r} is {self._largest:.3g}, which is too "
+                f"{'large' if self._largest > 1 else 'small'} to compute with. Use another unit, or leave "
                 "the column out with ",
                 Parameter("drop", [self.name]),
                 ".",
@@ -319,9 +313,9 @@ def kind_of(column: pd.Series) -> str:
 
 
 def notes_on_columns(kinds: Mapping[str, ColumnKind], n_different: Mapping[str, int]) -> list[str]:
-    """Notes on the columns of a table; those that cannot be what they seem are an error.
+    """Notes on the columns of a table; columns of numbers with a few other cells are an error.
 
-    ``n_different`` has the number of different texts of each column of categories.
+    ``n_different`` is the number of different texts of each column of categories.
     """
     notes = [note for name, kind in kinds.items() for note in kind.notes(n_different.get(name))]
     empty = [name for name, kind in kinds.items() if not kind.n_present]
@@ -333,15 +327,15 @@ def notes_on_columns(kinds: Mapping[str, ColumnKind], n_different: Mapping[str, 
 
 
 def as_dates(column: pd.Series, written: str) -> pd.Series:
-    """Dates and times in local time, without a time zone; NaT where a cell is not written in the given format."""
+    """Convert cells to dates and times, without time zones; NaT if a cell does not have the format ``written``."""
     if pd.api.types.is_datetime64_any_dtype(column):
-        if isinstance(column.dtype, pd.ArrowDtype):  # of which some operations on dates are not implemented
+        if isinstance(column.dtype, pd.ArrowDtype):  # pandas lacks some operations on dates of Arrow
             column = pd.to_datetime(column.astype(object))
         years = column.dt.year
         if not years.dropna().between(1, 9999).all():
             raise TableError(
                 f"Column {str(column.name)!r} holds dates of the years {years.min():.0f} to {years.max():.0f}. Only "
-                "the years 1 to 9999 are taken as dates: check the unit in which they were written."
+                "the years 1 to 9999 are supported: check the unit in which the dates were written."
             )
         return column.dt.tz_localize(None)
     if written == TYPED:
@@ -358,12 +352,12 @@ def as_dates(column: pd.Series, written: str) -> pd.Series:
 
 
 def _text(cell: object) -> str:
-    """The cell with months in three letters."""
+    """The text of a cell, with names of months shortened to three letters."""
     return _MONTHS.sub(r"\1", str(cell).strip())
 
 
 def _time_of_day(match: re.Match[str] | None) -> str:
-    """Hours, minutes and seconds since midnight; 13:05 PM is no time."""
+    """The time in a matched cell as hours, minutes and seconds; empty for invalid times such as 13:05 PM."""
     if match is None or not match[2]:
         return "0:00:00"
     hour, _, rest = match[2].partition(":")
@@ -375,10 +369,10 @@ def _time_of_day(match: re.Match[str] | None) -> str:
 
 
 def looks_like_date(cell: str) -> bool:
-    """Whether a cell is a date or a time of day for a person, in whatever way it is written.
+    """Whether a cell looks like a date or a time of day, in any notation.
 
-    Three numbers with marks between them, names of months beside numbers, hours with minutes, weeks or quarters of a
-    year.
+    These are three numbers with marks between them, names of months next to numbers, hours with minutes, and weeks or
+    quarters of a year.
 
     Examples
     --------
@@ -389,15 +383,15 @@ def looks_like_date(cell: str) -> bool:
 
 
 def show_date(date: pd.Timestamp, written: str) -> str:
-    """Write a date as the dates of a column are written."""
+    """Write a date in the format of a column."""
     return date.strftime("%Y-%m-%d" if written == TYPED else written)
 
 
 def date_parts(dates: pd.Series) -> pd.DataFrame:
-    """Numerical features of dates, missing where the date is.
+    """Numerical features of dates; NaN for missing dates.
 
-    Month and hour are cyclic, so that each is a point on a circle; each weekday has its own column, since Sunday need
-    not be like Monday; year and days are the time that has passed.
+    Month and hour are cyclic: each is encoded as sine and cosine. Each weekday has a column. The number of days and the
+    year encode trends.
 
     Examples
     --------
@@ -410,7 +404,7 @@ def date_parts(dates: pd.Series) -> pd.DataFrame:
     Name: 0, dtype: float64
     """
     clock = dates.dt
-    epoch = pd.Timestamp(0).as_unit(clock.unit)  # nanoseconds would not hold dates before 1677 or after 2262
+    epoch = pd.Timestamp(0).as_unit(clock.unit)  # dates before 1677 or after 2262 overflow in nanoseconds
     seconds = (dates - epoch).dt.total_seconds()
     parts = {"days": seconds / 86400, "year": clock.year.astype(np.float64)}
     hours = clock.hour + clock.minute / 60
@@ -423,9 +417,9 @@ def date_parts(dates: pd.Series) -> pd.DataFrame:
 
 
 def fitting_formats(column: pd.Series) -> list[str]:
-    """All ways in which the dates of a column can be written; with several, day and month cannot be distinguished.
+    """All formats of dates that fit a column; with several, day and month cannot be distinguished.
 
-    ``"typed"`` for a column of datetimes; formats of `datetime.strptime` for text that holds nothing but dates.
+    They are ``"typed"`` for datetimes, and formats of `datetime.strptime` for text; none if a cell is not a date.
 
     Examples
     --------
@@ -444,9 +438,9 @@ def fitting_formats(column: pd.Series) -> list[str]:
 
 
 def looks_like_number(cell: str) -> bool:
-    """Whether a cell that is not a plain number looks like a number in a notation that is not read.
+    """Whether a cell looks like a number in a notation that is not supported.
 
-    Percentages, amounts of money, marks between thousands, digits of other scripts and the like.
+    Examples are percentages, amounts of money, marks between thousands and digits of other scripts.
 
     Examples
     --------
@@ -457,7 +451,7 @@ def looks_like_number(cell: str) -> bool:
 
 
 def unit_of(cell: str) -> str | None:
-    """The short word that follows the number of a cell, such as kg; None if the cell is anything else.
+    """The short word after the number in a cell, such as kg; None for other cells.
 
     Examples
     --------
@@ -469,5 +463,5 @@ def unit_of(cell: str) -> str | None:
 
 
 def _simple(cell: str) -> str:
-    """All kinds of blanks as the plain one, and wide letters as narrow ones."""
+    """Normalise blanks and wide letters (Unicode normal form KC)."""
     return unicodedata.normalize("NFKC", cell).strip()

@@ -1,4 +1,4 @@
-"""Label columns of a table as distributions, by the converters of `skldl.distributions`; errors name bad cells.
+"""Label columns of a table as distributions, by the converters of `skldl.distributions`.
 
 Votes come with one column for each rater, or with one row for each vote (`votes_in_columns`).
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from skldl.data._cells import as_words, cell_place, checked_numbers, refuse_missing, row_of
+from skldl.data._cells import as_words, cell_error, check_present, checked_numbers, first_of, row_of
 from skldl.distributions import Votes, from_counts, from_labels, from_scores, from_votes
 from skldl.exceptions import (
     DuplicateVoteError,
@@ -28,12 +28,12 @@ from skldl.utils.typing import AnyArray, BoolArray
 from skldl.utils.validation import SUM_TOLERANCE, check_distributions
 
 MAX_CELLS = 50_000_000
-"""Items times raters: a larger table of answers would not fit into memory."""
+"""Items times raters: a larger table of answers would not fit into memory; chosen by hand."""
 KINDS = ("distribution", "counts", "scores", "votes", "label")
 
 
 def rows_with_labels(labels: pd.DataFrame) -> BoolArray:
-    """Which rows have anything in their label columns."""
+    """Mark the rows with at least one label cell that is not empty."""
     return labels.notna().any(axis=1).to_numpy()
 
 
@@ -45,17 +45,18 @@ def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None 
     labels : DataFrame
         The label columns.
     kind : {"distribution", "counts", "scores", "votes", "label"}
-        What they hold: shares that sum to one; counts, one column for each label; intensities, one column for each
-        label; the answers of annotators, one column for each of them; or, in a single column, the one label of the row.
+        Content of the cells: fractions that sum to one; counts, one column for each label; intensities, one column for
+        each label; the answers of annotators, one column for each of them; or, in a single column, the label of the
+        row.
     names : sequence of str, default=None
-        The labels, in the order of the result, such as those that a model knows. By default the columns; for votes and
-        single labels, those that occur.
+        The labels, in the order of the result, such as those of a model. By default the columns; for votes and single
+        labels, those that occur.
 
     Returns
     -------
     DataFrame
-        One column for each label, rows that sum to one. An empty cell of a row of shares stays empty: a degree that was
-        not observed, see `skldl.SABFGS`.
+        One column for each label; rows sum to one. An empty cell in a row of fractions stays empty: it is a degree that
+        was not observed, see `skldl.SABFGS`.
 
     Examples
     --------
@@ -74,12 +75,12 @@ def read_labels(labels: pd.DataFrame, kind: str, *, names: Sequence[str] | None 
     numbers = label_numbers(labels if names is None else labels[list(names)], allow_gaps=kind == "distribution")
     if kind == "distribution":
         return _distributions(numbers)
-    _refuse_empty_rows(numbers, kind)
+    _check_no_zero_rows(numbers, kind)
     return from_counts(numbers) if kind == "counts" else from_scores(numbers)
 
 
 def look_like_shares(counts: AnyArray) -> bool:
-    """Whether cells that should be counts are shares: fractions that sum to one in every row.
+    """Whether cells that should be counts look like fractions: not all are whole numbers, and each row sums to one.
 
     Examples
     --------
@@ -92,9 +93,9 @@ def look_like_shares(counts: AnyArray) -> bool:
 
 
 def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tuple[Votes, AnyArray]:
-    """Answers of annotators, one column for each; numbers that are equal are one label.
+    """Read the answers of annotators, one column for each; cells with equal numbers are the same label.
 
-    By default the labels are those that occur. Returns the votes, and the answers as words, None where there is none.
+    By default the labels are those that occur. Returns the votes, and the answers as words, None where one is missing.
     """
     words = labels.apply(lambda column: as_words(column, ""))
     known = known_labels(set(words.to_numpy().ravel()) - {""}, names)
@@ -103,14 +104,14 @@ def read_votes(labels: pd.DataFrame, names: Sequence[str] | None = None) -> tupl
 
 
 def label_values(names: Sequence[str], given: Sequence[float] | None = None) -> list[float] | None:
-    """The numbers that ordered labels represent.
+    """Return the numbers that ordered labels represent.
 
     Parameters
     ----------
     names : list of str
         Names of the labels.
     given : sequence of float, default=None
-        One number for each label; by default the names, if they all are numbers.
+        One number for each label; by default the names, if all of them are numbers.
 
     Returns
     -------
@@ -155,7 +156,7 @@ def _from_one_column(labels: pd.DataFrame, names: Sequence[str] | None) -> pd.Da
 
 
 def known_labels(found: set[str], names: Sequence[str] | None = None) -> list[str]:
-    """The labels that occur, two or more; or the given ones, if there are no others."""
+    """The labels that occur, sorted; or the names that are given, which must include all that occur."""
     if names is None:
         return _at_least_two(in_order(found))
     unknown = sorted(found - set(names))
@@ -165,7 +166,7 @@ def known_labels(found: set[str], names: Sequence[str] | None = None) -> list[st
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Names of labels in the order of the columns: by value if all are numbers, else by the alphabet.
+    """Sort the names of labels: by value if all are numbers, else alphabetically.
 
     Examples
     --------
@@ -191,35 +192,29 @@ def _at_least_two(names: list[str]) -> list[str]:
 
 
 def label_numbers(labels: pd.DataFrame, *, allow_gaps: bool = False) -> pd.DataFrame:
-    """Numbers of at least zero; any other cell is an error, an empty one unless gaps are allowed."""
-    numbers = pd.DataFrame({name: checked_numbers(labels[name], "a number belongs") for name in labels})
+    """Convert label columns to numbers; raise an error for text, negative numbers and, by default, empty cells."""
+    numbers = pd.DataFrame({name: checked_numbers(labels[name]) for name in labels})
     for name in numbers:
         column = numbers[name]
-        if column.isna().any() and not allow_gaps:
-            position = int(np.argmax(column.isna().to_numpy()))
-            raise NonFiniteError(
-                f"{cell_place(column, position)}, a label, is empty. Fill in a number, 0 if the label does not apply.",
-                row=row_of(column, position),
-                column=str(column.name),
-            )
-        if (column < 0).any():
-            position = int(np.argmax((column < 0).to_numpy()))
-            raise NegativeDegreeError(
-                f"{cell_place(column, position)}, a label, is {column.iloc[position]:g}. Degrees are at least zero.",
-                row=row_of(column, position),
-                column=str(column.name),
-            )
+        empty, negative = column.isna(), column < 0
+        if empty.any() and not allow_gaps:
+            advice = ", a label, is empty. Fill in a number, 0 if the label does not apply."
+            raise cell_error(NonFiniteError, column, first_of(empty), advice)
+        if negative.any():
+            place = first_of(negative)
+            trouble = f", a label, is {column.iloc[place]:g}. Degrees are at least zero."
+            raise cell_error(NegativeDegreeError, column, place, trouble)
     return numbers
 
 
 def _first_row(labels: pd.DataFrame, wrong: AnyArray) -> tuple[int, str]:
-    """The first wrong row, from 0, and its place in words."""
-    row = row_of(labels.iloc[:, 0], int(np.argmax(wrong)))
+    """Position of the first row that is marked as wrong, and its place in words."""
+    row = row_of(labels.iloc[:, 0], first_of(wrong))
     more = f" ({int(wrong.sum())} rows in all)" if wrong.sum() > 1 else ""
     return row, f"row {row + 1}{more}"
 
 
-def _refuse_empty_rows(numbers: pd.DataFrame, kind: str) -> None:
+def _check_no_zero_rows(numbers: pd.DataFrame, kind: str) -> None:
     empty = (numbers.sum(axis=1) == 0).to_numpy()
     if empty.any():
         row, place = _first_row(numbers, empty)
@@ -230,13 +225,13 @@ def _distributions(numbers: pd.DataFrame) -> pd.DataFrame:
     if numbers.isna().any(axis=None):
         D, _ = check_partial_distributions(numbers.to_numpy(), "auto", name="the labels", to_learn=False)
         return pd.DataFrame(D, index=numbers.index, columns=numbers.columns)
-    _refuse_empty_rows(numbers, "distribution")
+    _check_no_zero_rows(numbers, "distribution")
     sums = numbers.sum(axis=1).to_numpy()
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
     if wrong.any():
         row, place = _first_row(numbers, wrong)
         raise RowSumError(
-            f"The labels sum to {sums[np.argmax(wrong)]:.6g}, not 1, in {place}. If they are counts of votes, use ",
+            f"The labels sum to {sums[first_of(wrong)]:.6g}, not 1, in {place}. If they are counts of votes, use ",
             Parameter("kind", "counts"),
             "; if intensities, ",
             Parameter("kind", "scores"),
@@ -249,10 +244,10 @@ def _distributions(numbers: pd.DataFrame) -> pd.DataFrame:
 def votes_in_columns(
     frame: pd.DataFrame, item: str | None, annotator: str | None, label: Sequence[str]
 ) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Turn one row for each vote into one row for each item, with one column for each rater.
+    """Reshape a table with one row for each vote to one row for each item and one column for each rater.
 
-    Returns the table, with the columns that have one value for each item, without ``item``; the names of the raters in
-    the order of their first votes; and notes.
+    Returns the table, without the column ``item`` and the columns that differ between the rows of an item; the names of
+    the raters in the order of their first votes; and notes.
 
     Examples
     --------
@@ -285,7 +280,7 @@ def votes_in_columns(
             Parameter("labels", label[0]),
             " must be three columns.",
         )
-    refuse_empty(frame, item, annotator)
+    check_filled(frame, item, annotator)
     rows, notes = one_row_each(frame, item, [annotator, label[0]])
     who = as_words(frame[annotator], "")
     raters = list(dict.fromkeys(who))
@@ -301,7 +296,7 @@ def votes_in_columns(
     given = answers != ""
     twice = pd.DataFrame({"item": frame[item], "who": who})[given].duplicated()
     if twice.any():
-        first = frame[given].iloc[int(twice.to_numpy().argmax())]
+        first = frame[given].iloc[first_of(twice)]
         raise DuplicateVoteError(
             f"{first[annotator]} answered twice to item {first[item]} ({int(twice.sum())} such cases in all). Keep "
             "one answer, or use skldl.data.convert_table, which takes several as one answer of several labels."
@@ -313,14 +308,14 @@ def votes_in_columns(
     return pd.concat([rows.drop(columns=item), wide], axis=1).reset_index(drop=True), raters, notes
 
 
-def refuse_empty(frame: pd.DataFrame, *names: str) -> None:
-    """Refuse rows without an item or annotator."""
+def check_filled(frame: pd.DataFrame, *names: str) -> None:
+    """Raise an error for rows without an item or annotator."""
     for name in names:
-        refuse_missing(frame[name], "Every row needs a value there.", MissingLabelError)
+        check_present(frame[name], "Every row needs a value there.", MissingLabelError)
 
 
 def one_row_each(frame: pd.DataFrame, item: str, used: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    """One row for each item, with the columns that have one value for each; and which columns do not."""
+    """One row for each item, with the columns that have one value for each item; a note names the others."""
     groups = frame.drop(columns=used).groupby(item, sort=False, dropna=False)
     single = groups.nunique(dropna=False).le(1).all()
     varied = [name for name in single.index if not single[name]]

@@ -24,9 +24,9 @@ from skldl.data._download import (
     FOLDER_VARIABLE,
     cache_folder,
     check_sha256,
+    check_unpacked_size,
     fetch_whole,
     find_in_folders,
-    refuse_bomb,
 )
 from skldl.data._formats import format_named, holds_arrays
 from skldl.data._generated import artificial_manifold, make_artificial
@@ -65,20 +65,20 @@ def load_dataset(
     ----------
     name_or_path : str or path
         Either a name (see `list_datasets`; case, hyphens, underscores and blanks do not matter), or the path of a file:
-        ``.mat`` or ``.npz`` for arrays, any other for a table, CSV or Parquet (its content decides which).
+        ``.mat`` or ``.npz`` for arrays, any other for a table, CSV or Parquet (detected from its content).
     data_home : str or path, default=None
-        Folder with the files of the paper's datasets. Looked at in this order: ``data_home``, the folder that the
-        environment variable ``SKLDL_DATA`` names, the cache into which `fetch_dataset` downloads.
+        Folder with the files of the paper's datasets. They are searched in ``data_home``, the folder in the environment
+        variable ``SKLDL_DATA``, and the cache of `fetch_dataset`, in this order.
     labels : str, list of str or int, default=None
         For ``.mat`` and ``.npz`` the name of the array of labels. For a table the label columns: names, patterns
-        (``"emo_*"``) or what several names begin with (``"emo_"``); or a number n: the last n columns. By default
-        the columns that begin with ``label_`` (or else ``label:``, ``label.``, ``d_`` or ``y_``), as ``skldl convert``
-        writes them. The common beginning is cut off from the labels' names unless they are given as a list.
+        (``"emo_*"``) or prefixes of several names (``"emo_"``); or a number n: the last n columns. By default the
+        columns that begin with ``label_`` (or else ``label:``, ``label.``, ``d_`` or ``y_``), as ``skldl convert``
+        writes them. The common prefix is removed from the names of the labels unless they are given as a list.
     features : str or list of str, default=None
         For ``.mat`` and ``.npz`` the name of the array of features. For a table the feature columns, given like the
-        labels; by default all that are left.
+        labels; by default all other columns.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
-        What the label columns of a table hold.
+        Content of the label columns of a table, see `Columns`.
     weight, groups : str, default=None
         Columns of a table with the weight and with the group of each row.
     item, annotator : str, default=None
@@ -86,41 +86,39 @@ def load_dataset(
     drop : str or list of str, default=()
         Columns of a table to leave out, given like the labels.
     text, categories : sequence of str, default=()
-        Columns of a table with prose, and columns of categories that look like numbers.
+        Columns of a table with prose, and columns of numbers to treat as categories.
     convert : callable, default=None
-        Applied to the table of labels of a file given by path before it is checked, for files with counts or scores:
+        Function that is applied to the labels of a file given by path before they are checked, for counts or scores:
         ``convert=skldl.distributions.from_counts`` or ``convert=skldl.simplex.normalize``.
     verify : bool, default=True
-        Refuse a file of the catalogue whose checksum is known and different. A file saved anew has other bytes:
-        load it with ``verify=False``, or by its path.
+        Whether a file of the catalogue whose checksum differs from the published one is an error. A file that was saved
+        again has other bytes: load it with ``verify=False``, or by its path.
     encoding, decimal, na_values : default=None
-        How a CSV file is written, see `TableFile`; found out by default.
+        Format of a CSV file, see `TableFile`; detected by default.
 
     Returns
     -------
     Dataset
         ``X, D = load_dataset(...)`` unpacks it. X is a CSR matrix if the file holds a sparse one, or if it has at
         least 500 features and more than 90 % zeros (Movie). Features of the paper's datasets are in double precision;
-        single precision in a file given by path stays. X of a table is an array if all its features are numbers
-        without gaps, else a DataFrame, which `skldl.tabular.TableEncoder` turns into numbers.
+        those of a file given by path keep single precision. X of a table is an array if all its features are numbers
+        without gaps, else a DataFrame, which `skldl.tabular.TableEncoder` encodes.
 
     Raises
     ------
     DatasetNotFoundError
         If there is no such file; the message lists the folders that were searched and how to get it.
     UnknownDatasetError
-        If the text is neither a known name nor a file.
+        If the argument is neither a known name nor a file.
     DatasetError
-        If the file is not valid; the message describes what is wrong and what to do.
+        If the file is not valid; the message describes the problem and a solution.
 
-    Notes
-    -----
-    MATLAB files hold ``features`` (n × q) and ``labels`` (n × c); ``.npz`` files X and D, or the same names. Some other
-    spellings are understood too, and arrays ``label_names`` and ``feature_names`` are used if they are there. MATLAB
-    7.3 files must be saved again with ``-v7``. CSV files have a header, separators ``,``, ``;`` or tab, and may use
-    decimal commas where the comma does not separate.
+    Notes ----- MATLAB files have arrays ``features`` (n × q) and ``labels`` (n × c); ``.npz`` files X and D, or the
+    same names. Some other names are accepted, too, and arrays ``label_names`` and ``feature_names`` are used if they
+    exist. MATLAB 7.3 files must be saved again with ``-v7``. CSV files have a header, separators ``,``, ``;`` or tab,
+    and may use decimal commas if the comma is not the separator.
 
-    Three more names work without any file: "Lexicon" is `load_lexicon`, "Tweets" is `load_tweets` and "Artificial" is
+    Three more names need no file: "Lexicon" is `load_lexicon`, "Tweets" is `load_tweets` and "Artificial" is
     `make_artificial` with ``random_state=0``. "VADER products", "VADER films" and "VADER news" need the archive that
     `fetch_vader_texts` downloads.
 
@@ -168,7 +166,7 @@ def _first_given(options: dict[str, Any]) -> str | None:
 
 
 def _is_name(name_or_path: str | os.PathLike[str]) -> bool:
-    """A name unless it can only be a path: a path object, a known suffix, a separator, or a file that is there."""
+    """Whether the argument is a name; path objects, known suffixes, slashes and existing files are paths."""
     if not isinstance(name_or_path, str):
         return False
     if format_named(name_or_path) or any(mark in name_or_path for mark in "/\\"):
@@ -208,13 +206,13 @@ _TEXTS = {plain(name): name for name in FETCHED_TEXTS}
 
 
 def find_file(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None) -> Path:
-    """The file of a dataset of the paper, in the first of the places that has it."""
+    """Find the file of a dataset of the paper in the folders that are searched."""
     call = f"skldl.data.fetch_dataset({entry.name!r}{'' if entry.sha256 else ', verify=False'})"
     return find_in_folders(lambda folder: _file_in(folder, entry), entry.file_name, data_home, call, entry.terms)
 
 
 def _file_in(folder: Path, entry: CatalogueEntry) -> Path | None:
-    """The dataset's file in a folder: under its own name, or under another spelling of it."""
+    """The file of a dataset in a folder, under any spelling of its name."""
     if (folder / entry.file_name).is_file():
         return folder / entry.file_name
     for path in sorted(folder.glob("*.[mM][aA][tT]")):
@@ -224,7 +222,7 @@ def _file_in(folder: Path, entry: CatalogueEntry) -> Path | None:
 
 
 def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset:
-    """Load a file of the catalogue and compare it with its entry."""
+    """Load the file of an entry of the catalogue, and compare it with the entry."""
     dataset = _load_arrays(path)
     expected = (entry.n_samples, entry.n_features, entry.n_labels)
     got = (dataset.n_samples, dataset.n_features, dataset.n_labels)
@@ -238,7 +236,7 @@ def load_entry_file(entry: CatalogueEntry, path: Path, *, verify: bool) -> Datas
         warn(f"{sizes} {entry.note} Results will differ from the paper's.")
     if verify and entry.sha256 is not None:
         hint = (
-            "If you saved it anew yourself, load it with verify=False or by its path; otherwise delete it and call "
+            "If you saved it again yourself, load it with verify=False or by its path; otherwise delete it and call "
             f"skldl.data.fetch_dataset({entry.name!r})."
         )
         check_sha256(path, entry.sha256, hint, of=f" of {entry.name}")
@@ -282,20 +280,20 @@ def _load_arrays(path: Path, *, labels: Any = None, features: Any = None, conver
 
 
 def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, verify: bool = True) -> Dataset:
-    """Download a dataset of the paper, unless it is already there, and load it.
+    """Download a dataset of the paper, unless it was downloaded before, and load it.
 
-    The file gets its name only after its checksum and its content have been checked, so an interrupted download
-    leaves nothing behind.
+    The file is stored only after its checksum and its content were checked, so that an interrupted download leaves no
+    incomplete file.
 
     Parameters
     ----------
     name : str
         Name of the dataset, as for `load_dataset`; also "VADER products", "VADER films" and "VADER news".
     data_home : str or path, default=None
-        Folder for the file; by default the cache of this package, which `load_dataset` searches too.
+        Folder for the file; by default the cache of this package, which `load_dataset` searches, too.
     verify : bool, default=True
-        Compare the sha256 with the published one. For Natural_Scene and Human_Gene none is known: they need
-        ``verify=False``, which still checks sizes, row sums and so on.
+        Whether to compare the sha256 with the published one. For Natural_Scene and Human_Gene none is known: they need
+        ``verify=False``, which still checks sizes and row sums.
 
     Returns
     -------
@@ -305,16 +303,15 @@ def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None, ve
     Raises
     ------
     DatasetError
-        If the download fails, the checksum is wrong, or there is already a different file of this name (which is
-        never overwritten). The message describes how to get the file manually.
+        If the download fails, the checksum is wrong, or a different file of this name exists (it is never overwritten).
+        The message describes how to get the file manually.
 
     Notes
     -----
-    A download ends with an error when it takes more than ten minutes or 200 MiB; the largest published file has 25 MB.
+    A download that takes more than ten minutes or 200 MiB raises an error; the largest published file has 25 MB.
 
-    The environment variable ``SKLDL_MIRROR`` names another address (``http://…`` or ``https://…``) under which the
-    files are, for networks that do not reach GitHub. The data are free for academic, non-profit use and carry no open
-    licence.
+    The environment variable ``SKLDL_MIRROR`` is another address (``http://…`` or ``https://…``) of the files, for
+    networks without access to GitHub. The data are free for academic, non-profit use and have no open licence.
 
     Examples
     --------
@@ -347,30 +344,30 @@ def _base_url() -> str:
     if not mirror:
         return BASE_URL
     if not mirror.startswith(("http://", "https://")):
-        raise DatasetError(f"{MIRROR_VARIABLE}={mirror!r} is no address; it must begin with http:// or https://.")
+        raise DatasetError(f"{MIRROR_VARIABLE}={mirror!r} is not an address: it must begin with http:// or https://.")
     return mirror.rstrip("/")
 
 
 def _load_present(entry: CatalogueEntry, path: Path, *, verify: bool) -> Dataset:
-    """An existing file is used if it is right, and never overwritten if it is not."""
+    """Load an existing file; an error if it is not the published one, which is never overwritten."""
     try:
         return load_entry_file(entry, path, verify=verify)
     except DatasetError as error:
         raise DatasetError(
             *error.parts,
-            " Nothing was downloaded, because the file is already there and might be yours: delete or rename "
-            "it, and fetch again.",
+            " Nothing was downloaded, because the file exists already and might be yours: delete or rename it, and "
+            "fetch again.",
         ) from error
 
 
 def _check_download(entry: CatalogueEntry, part: Path, *, verify: bool) -> None:
     if verify and entry.sha256 is not None:
         hint = (
-            "Perhaps the connection broke off: try again. If the published file has changed, "
-            f"fetch_dataset({entry.name!r}, verify=False) takes it as it is."
+            "Perhaps the connection was lost: try again. If the published file has changed, "
+            f"fetch_dataset({entry.name!r}, verify=False) accepts it."
         )
         check_sha256(part, entry.sha256, hint, of=f" of {entry.name}")
-    refuse_bomb(part)
+    check_unpacked_size(part)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the same warning comes when the file is in its place
+        warnings.simplefilter("ignore", UserWarning)  # the same warning follows when the stored file is loaded
         load_entry_file(entry, part, verify=False)

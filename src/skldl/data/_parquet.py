@@ -1,6 +1,6 @@
-"""Parquet files: tables read in batches of rows and written in pieces, and `ParquetRows`, columns of numbers in chunks.
+"""Parquet files: reader and writer of tables, and `ParquetRows`, which reads columns of numbers in chunks.
 
-`ParquetRows` needs no pandas, which is imported only where a table is read or written.
+`ParquetRows` needs no pandas, so that pandas is imported only inside the functions that read or write tables.
 """
 
 import contextlib
@@ -31,30 +31,30 @@ from skldl.utils.typing import AnyArray
 
 READ_BUFFER = 2**16
 MAX_TASKS = 512
-"""Blocks of rows on a cluster, about: each costs its scheduler a few milliseconds in each pass."""
-# Arrow holds a page and a dictionary of each column while it reads: measured at about 3 MiB
+"""Approximate maximum number of tasks on a cluster: each costs its scheduler a few milliseconds in each pass."""
+# Arrow keeps a page and a dictionary of each column while it reads: about 3 MiB were measured
 BYTES_PER_COLUMN = 3 * 2**20
 _ROW_LABELS_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
 class ParquetTable:
-    """A Parquet file with known columns whose rows are not yet read: the reader of the format.
+    """Reader of Parquet files: the columns are known at once, rows are read when they are needed.
 
     Parameters
     ----------
     stream : binary stream
-        The file; ``start`` was read from it already.
+        The file after ``start``, which was already read from it.
     start : bytes
         The first bytes.
     name : str
         Name of the file in messages.
     **options : Any
-        Options for text files, which have no meaning here.
+        Options of the readers of text files, which are ignored.
 
     Attributes
     ----------
     columns : list of str
-        Names of the columns, without those in which pandas keeps row labels.
+        Names of the columns, without those in which pandas stores row labels.
     n_rows : int
         Number of rows.
     notes : list of str
@@ -74,28 +74,21 @@ class ParquetTable:
         self.n_rows: int | None = self._file.metadata.num_rows
 
     def size(self) -> tuple[int, int]:
-        """Bytes of all rows when they are unpacked, and bytes that reading takes besides the rows of a piece."""
+        """Bytes of all rows when they are unpacked, and bytes of memory for reading besides the rows of a piece."""
         metadata = self._file.metadata
         groups = [metadata.row_group(position).total_byte_size for position in range(metadata.num_row_groups)]
         # dictionaries and runs of equal values can be much smaller than the eight bytes of a cell in memory
         unpacked = max(sum(groups), 8 * metadata.num_rows * len(self.columns))
         return unpacked, min(BYTES_PER_COLUMN * len(self.columns), 2 * max(groups, default=0))
 
-    def pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[Any]:
-        """Yield all rows, at most so many at a time; ``text`` is for text files."""
+    def pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+        """Yield the columns of all rows, at most so many rows at a time; ``text`` is for text files."""
         try:
             for batch in self._file.iter_batches(batch_size=rows, columns=self.columns):
-                # without the metadata a column that pandas would make the index stays a column
-                yield batch.to_pandas(ignore_metadata=True)
+                # without the metadata, which would make some columns the index
+                yield dict(batch.to_pandas(ignore_metadata=True, split_blocks=True).items())
         except (OSError, ValueError) as error:  # errors of Arrow are ValueErrors
             raise damaged(self.name, error) from error
-
-    def read(self, rows: int) -> Any:
-        """All rows, read so many at a time."""
-        import pandas as pd
-
-        pieces = list(self.pieces(rows))
-        return pd.concat(pieces, ignore_index=True) if pieces else self.empty()
 
     def empty(self) -> Any:
         """A table without rows whose columns have the types of the file."""
@@ -107,14 +100,14 @@ class ParquetTable:
 
 
 class ParquetWriter:
-    """The writer of the format: pieces of a table into one file, with the column types of the first piece.
+    """Writer of Parquet files: pieces of a table in one file, with the column types of the first piece.
 
     Parameters
     ----------
     target : str
         Name of the file in messages.
     **options : Any
-        Options for text files, which have no meaning here: Parquet keeps numbers as they are.
+        Options of the writers of text files, which are ignored: Parquet stores numbers exactly.
     """
 
     def __init__(self, target: str, **options: Any) -> None:
@@ -126,7 +119,7 @@ class ParquetWriter:
         self._stream, self._stack = stream, contextlib.ExitStack()
 
     def rendered(self, piece: Any, *, header: bool) -> Any:
-        """The rows as they are: their types follow from the first piece, which another process does not know."""
+        """Return the rows unchanged: their types depend on the first piece, which another process does not know."""
         return piece
 
     def append(self, piece: Any) -> None:
@@ -155,32 +148,31 @@ class ParquetWriter:
 
 
 class ParquetRows(Rows):
-    """Rows of Parquet files, read again in every pass.
+    """Rows of Parquet files, which are read again in every pass.
 
-    Only the columns that are needed are read, and labels only in passes that use them. The memory needed does not
-    depend on the number of rows.
+    Only the necessary columns are read, and labels only in passes that use them. The memory does not depend on the
+    number of rows.
 
     Parameters
     ----------
     path : str, path or sequence of them
-        A file, a folder (all ``.parquet`` and ``.pq`` files in it and in its folders, but none whose name begins with a
-        dot or an underscore), a pattern such as ``"ratings/*.parquet"``, or several of these. The files of a folder
-        or pattern are read in the order of their names.
+        A file, a folder (all ``.parquet`` and ``.pq`` files in it and its subfolders, except those whose names begin
+        with a dot or an underscore), a pattern such as ``"ratings/*.parquet"``, or several of these. The files of a
+        folder or pattern are read in the order of their names.
     labels : str, sequence of str or None, default=None
-        Columns of degrees: names, patterns such as ``"r_*"``, or what several names begin with; None for rows to
-        predict.
+        Columns of degrees: names, patterns such as ``"r_*"``, or prefixes of several names; None for rows to predict.
     features : str, sequence of str or None, default=None
-        Columns of features, all of them numbers; None takes every column that is neither a label nor the weight.
+        Columns of features, all of them numbers; None for every column that is neither a label nor the weight.
     weight : str, default=None
         Column of weights.
     batch_rows : int, default=None
-        Rows in a chunk, at most; None makes chunks of about two million numbers.
+        Maximum number of rows in a chunk; None for chunks of about two million numbers.
 
     Notes
     -----
-    Columns of text, categories or dates are refused: ``skldl fit --stream`` encodes them. Feature columns that are all
-    in single precision stay so. A file without rows is passed over. Values in names of folders (``year=2024/``)
-    are no columns.
+    Columns of text, categories or dates raise an error: ``skldl fit --stream`` encodes them. If all feature columns are
+    in single precision, so are the features. Files without rows are skipped. Values in names of folders
+    (``year=2024/``) are not columns.
 
     Examples
     --------
@@ -215,7 +207,7 @@ class ParquetRows(Rows):
         self.columns, self._groups, self._single = self._inspect()
 
     def _inspect(self) -> tuple[Columns, list[list[int]], bool]:
-        """Look at the foot of every file: the columns of all must be the same."""
+        """Read the metadata of every file; all must have the same columns."""
         columns: Columns | None = None
         counts: list[list[int]] = []  # rows of each row group of each file
         single = True
@@ -235,7 +227,7 @@ class ParquetRows(Rows):
             yield from pieces_of(file, self.columns, self._single, self._chunk_size(), labels)
 
     def _tasks(self, client: Any) -> list[tuple[Any, ...]] | None:
-        """One task for each row group, or for several together; how many depends on the files alone."""
+        """One task for each row group or for several small ones, which depends only on the files."""
         if client is None:
             return []
         tasks = []
@@ -272,7 +264,7 @@ class ParquetRows(Rows):
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, as the files say."""
+        """Number of rows, from the metadata of the files."""
         return sum(map(sum, self._groups))
 
 
@@ -285,7 +277,7 @@ def pieces_of(
     groups: list[int] | None = None,
     first: int = 0,
 ) -> Iterator[Piece]:
-    """The rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
+    """Yield the rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
     wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
     with open_parquet(file, str(file)) as opened:
         batches = opened.iter_batches(batch_size=batch_rows, columns=wanted, row_groups=groups)
@@ -306,7 +298,7 @@ def pieces_of(
 
 
 def _matrix(batch: Any, names: Sequence[str], file: Path, first: int, dtype: Any) -> AnyArray:
-    """Columns of a batch as an array in which each column is contiguous, as Arrow has them."""
+    """Columns of a batch as an array in which each column is contiguous, as in Arrow."""
     cells = np.empty((len(names), batch.num_rows), dtype=dtype)
     for k, name in enumerate(names):
         column = batch.column(name)
@@ -350,10 +342,10 @@ def _check_columns(schema: Any, columns: Columns, file: Path, first_file: Path, 
 
 
 def open_parquet(source: Any, name: str) -> Any:
-    """Open a Parquet file or stream; the errors name it."""
+    """Open a Parquet file or stream; errors name it."""
     pq = import_with_extra("pyarrow.parquet", "cli", user="To read Parquet files")
     try:
-        # a small buffer: never a whole group of rows at once. Checksums are compared where the file has some.
+        # a small buffer, so that a row group is never read as a whole; checksums are compared if the file has any
         return pq.ParquetFile(source, buffer_size=READ_BUFFER, pre_buffer=False, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise DatasetNotFoundError(f"{name} does not exist any more.") from error
@@ -370,15 +362,15 @@ def damaged(name: str, error: Exception) -> TableError:
 
 
 def release_unused_memory() -> None:
-    """Release memory that Arrow and the C library cache.
+    """Return memory that Arrow and the C library cache to the operating system.
 
-    After a large CSV file Arrow holds more than the table itself; and columns that were freed leave holes that the C
-    library of Linux keeps, though larger arrays cannot use them. Elsewhere only Arrow's part is done.
+    After a large CSV file, Arrow caches more memory than the table needs, and the C library of Linux keeps small freed
+    blocks that larger arrays cannot use. On other systems only the memory of Arrow is released.
     """
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # there is no such function on other systems
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # other systems lack this function
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -388,11 +380,11 @@ def first_line(error: Exception) -> str:
 
 
 def _at_start(stream: IO[bytes], start: bytes) -> IO[bytes]:
-    """The stream, or a copy of it on the disk, back at its start: Parquet keeps its index at the end."""
+    """Rewind the stream, or copy a pipe to disk: the index of a Parquet file is at its end."""
     if stream.seekable():
         stream.seek(0)
         return stream
-    copy = tempfile.TemporaryFile()  # noqa: SIM115 - it is open as long as rows are read
+    copy = tempfile.TemporaryFile()  # noqa: SIM115 - `ParquetTable.close` closes it
     copy.write(start)
     shutil.copyfileobj(stream, copy)
     copy.seek(0)

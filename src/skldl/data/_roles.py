@@ -1,6 +1,6 @@
-"""Roles of the columns of a table: `Columns`, and tables taken apart into features, labels, weights and groups.
+"""Roles of the columns of a table: `Columns`, and `from_table`, which splits a table by these roles.
 
-`from_table` takes a whole table apart, `skldl.tabular` a table in chunks; both by `TableLayout`.
+`TableLayout` splits rows into features, labels, weights and groups, for whole tables and for tables in chunks.
 """
 
 import contextlib
@@ -17,7 +17,16 @@ import numpy as np
 import pandas as pd
 
 from skldl.data._arrays import Converter, fitting_type
-from skldl.data._cells import CATEGORY, NUMBER, as_frame, as_words, cell_place, checked_numbers, refuse_missing, row_of
+from skldl.data._cells import (
+    CATEGORY,
+    NUMBER,
+    as_frame,
+    as_words,
+    cell_error,
+    check_present,
+    checked_numbers,
+    first_of,
+)
 from skldl.data._dataset import Dataset, with_note_of_gaps
 from skldl.data._formats import holds_arrays
 from skldl.data._kinds import ColumnKind, kind_of, notes_on_columns
@@ -34,43 +43,43 @@ from skldl.data._leaks import label_leaks
 from skldl.data._tables import ArrayTable, TableFile, TableFiles
 from skldl.exceptions import DataError, DatasetError, Message, Parameter, SampleWeightError, TableError
 from skldl.utils.column_names import UNNAMED, find_columns, list_names, no_column
-from skldl.utils.typing import FloatArray
+from skldl.utils.typing import AnyArray, FloatArray
 
 LABEL_PREFIXES = ("label_", "label:", "label.", "d_", "y_")
-_MANY_COLUMNS = 500  # of a table that was read column by column; a copy in one block takes rows much faster
-_BY_WORDS = ("votes", "label")  # kinds of labels whose names are the cells
+_MANY_COLUMNS = 500  # rows of a wide table, read column by column, are selected much faster after a copy to one block
+_LABELS_IN_CELLS = ("votes", "label")  # kinds of label columns whose cells are names of labels
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Roles of the columns of a table. All columns without a role are features.
+    """Roles of the columns of a table; columns without a role are features.
 
     Parameters
     ----------
     labels : str or sequence of str
-        The label columns: names, patterns such as 'emo_*', or what several names begin with; of a .mat or .npz file the
-        name of the array of labels, if it has no usual one.
+        The label columns: names, patterns such as 'emo_*', or prefixes of several names; for a .mat or .npz file the
+        name of the array of labels, if it is not one of the usual names.
     kind : {"distribution", "counts", "scores", "votes", "label"}, default="distribution"
-        What the label columns hold: fractions that sum to one (distribution), counts or scores for each label, answers
-        of annotators, one column for each (votes), or the one label of the row (label).
+        Content of the label columns: fractions that sum to one (distribution), counts or scores for each label, answers
+        of annotators, one column for each annotator (votes), or the label of the row in one column (label).
     weight : str, default=None
         Column with the weight of each row.
     groups : str, default=None
         Column with the group of each row, such as the person: rows of one group are never split.
     item : str, default=None
-        Of a table with one row for each vote (kind votes; labels names the answer): column with what was rated. The
-        items become the rows, with the columns that have one value for each item as features.
+        Column that identifies the rated item, for a table with one row for each vote (kind votes; labels is the column
+        of the answers). Each item becomes a row; columns that have one value for each item are its features.
     annotator : str, default=None
-        Of such a table: column with who answered.
+        Column that identifies the annotator, for such a table.
     drop : str or sequence of str, default=()
         Columns to leave out, names or patterns.
     text : str or sequence of str, default=()
-        Columns with prose, to be cut into n-grams.
+        Columns of text, encoded by their n-grams.
     categories : str or sequence of str, default=()
-        Columns to take as categories though they hold numbers, such as a postcode.
+        Columns of numbers to treat as categories, such as a postcode.
     text_ngrams : {"auto", "words", "characters"}, default="auto"
-        What text columns are cut into: words (single ones and pairs) or characters (pieces of two to four letters);
-        auto takes words for prose and characters for single words.
+        N-grams of text columns: words (single words and pairs) or characters (two to four letters); auto uses words for
+        prose and characters for single words.
 
     Examples
     --------
@@ -99,12 +108,12 @@ class Columns:
 
 
 def as_columns(columns: "Columns | str | Sequence[str]") -> Columns:
-    """Roles, where names or patterns alone mean the label columns."""
+    """Convert names or patterns, which mean the label columns, to `Columns`; an error without label columns."""
     found = columns if isinstance(columns, Columns) else Columns(columns)
     if not found.labels:
         raise TableError(
             Parameter("labels"),
-            " is missing: say which columns of the table are labels, such as ",
+            " is missing: name the label columns of the table, such as ",
             Parameter("labels", "emo_*"),
             ".",
         )
@@ -113,7 +122,7 @@ def as_columns(columns: "Columns | str | Sequence[str]") -> Columns:
 
 @dataclass(frozen=True, eq=False)
 class TablePart:
-    """Some rows of a table that have a label and weight: features, label columns, weights and groups."""
+    """Rows of a table split by roles; ``left_out`` counts the rows without a label or weight, by the reason."""
 
     X: pd.DataFrame
     answers: pd.DataFrame
@@ -123,10 +132,10 @@ class TablePart:
 
 
 class TableLayout:
-    """Which columns of a table are labels and which are features.
+    """The label columns and features of a table, which split its rows.
 
-    ``label_names`` are the label columns; of votes and single labels they are the words in the cells, None as long as
-    these are not known. ``notes`` are for the user.
+    ``label_names`` are the label columns; for votes and single labels they are the words in the cells, or None until
+    `name_labels` is called. ``notes`` are for the user.
     """
 
     def __init__(self, columns: Columns, present: Iterable[str]) -> None:
@@ -134,10 +143,10 @@ class TableLayout:
         present = list(present)
         self.label_columns = find_columns(columns.labels, present, "labels")
         self.features, self.notes = _features(columns, self.label_columns, present)
-        self.label_names = None if columns.kind in _BY_WORDS else self.label_columns
+        self.label_names = None if columns.kind in _LABELS_IN_CELLS else self.label_columns
 
-    def take_apart(self, frame: pd.DataFrame) -> TablePart:
-        """Take rows apart; those without a label or weight are left out."""
+    def split(self, frame: pd.DataFrame) -> TablePart:
+        """Split rows by the roles of the columns; rows without a label or weight are left out."""
         labelled = rows_with_labels(frame[self.label_columns])
         left_out = Counter({"have no label": int((~labelled).sum())})
         frame = frame if labelled.all() else frame[labelled]
@@ -149,7 +158,7 @@ class TableLayout:
                 frame, weight = frame[weight > 0], weight[weight > 0]
         groups = None if self.columns.groups is None else frame[self.columns.groups]
         if groups is not None:
-            refuse_missing(groups, "Every row needs a group.")
+            check_present(groups, "Every row needs a group.")
         return TablePart(frame[self.features], frame[self.label_columns], weight, groups, left_out)
 
     def words(self, answers: pd.DataFrame) -> set[str]:
@@ -157,25 +166,21 @@ class TableLayout:
         return {word for name in answers for word in as_words(answers[name], "")} - {""}
 
     def name_labels(self, words: set[str]) -> None:
-        """Fix the names of the labels, from all words in the cells."""
+        """Set the names of the labels from all words in the cells."""
         self.label_names = known_labels(words)
 
-    def distributions(self, answers: pd.DataFrame) -> pd.DataFrame:
-        """The distributions of some rows."""
-        by_words = self.columns.kind in _BY_WORDS
-        return read_labels(answers, self.columns.kind, names=self.label_names if by_words else None)
-
-    def counts(self, answers: pd.DataFrame) -> FloatArray | None:
-        """Counts of votes behind the distributions, where they are known."""
-        if self.columns.kind == "counts":
-            return label_numbers(answers).to_numpy(dtype=np.float64)
-        if self.columns.kind == "votes":
-            return np.asarray(read_votes(answers, self.label_names)[0].counts, dtype=np.float64)
-        return None
+    def read_labels(self, answers: pd.DataFrame) -> tuple[pd.DataFrame, AnyArray | None, AnyArray | None]:
+        """Distributions of some rows, and, where they are known, counts for each label and answers of each rater."""
+        kind = self.columns.kind
+        if kind == "votes":
+            votes, words = read_votes(answers, self.label_names)
+            return votes.D, votes.counts, words
+        D = read_labels(answers, kind, names=self.label_names if kind in _LABELS_IN_CELLS else None)
+        return D, label_numbers(answers).to_numpy(dtype=np.float64) if kind == "counts" else None, None
 
 
 def notes_on_rows(n_rows: int, left_out: Mapping[str, int]) -> list[str]:
-    """Notes on rows that were left out, of ``n_rows`` that remain."""
+    """Notes on rows that were left out; ``n_rows`` remain."""
     notes, whole = [], n_rows + sum(left_out.values())
     for reason, number in left_out.items():
         if number:
@@ -185,29 +190,29 @@ def notes_on_rows(n_rows: int, left_out: Mapping[str, int]) -> list[str]:
 
 
 def from_table(frame: Any, columns: Columns | str | Sequence[str], *, name: str = "table", source: str = "") -> Dataset:
-    """Take a table apart into features, label distributions, weights and groups.
+    """Split a table into features, label distributions, weights and groups.
 
     Parameters
     ----------
     frame : DataFrame
         One row for each instance.
     columns : Columns, str or sequence of str
-        Roles of the columns; names or patterns alone are the label columns.
+        Roles of the columns; names or patterns without `Columns` are the label columns.
     name, source : str
-        Name of the dataset, and where it comes from.
+        Name of the dataset, and the file it comes from.
 
     Returns
     -------
     Dataset
-        X is a DataFrame of all columns without another role. ``counts`` and ``votes`` are filled if the labels are
-        such; ``raters`` then names the columns of the votes. Rows without any label are left out; ``notes`` mentions
-        this, and further observations.
+        X is a DataFrame of all columns without another role. ``counts``, and for votes ``votes`` and ``raters`` (the
+        names of the columns), are set if they are known. Rows without any label are left out; ``notes`` mention this
+        and further observations.
 
     Raises
     ------
     TableError
-        If a column is missing, or if a feature is mostly numbers but not everywhere: a few bad cells would turn it
-        into categories. Name it in ``categories``, or correct the cells.
+        If a column is missing, or if a few cells of a feature of numbers are not numbers, which would turn it into
+        categories. Name it in ``categories``, or correct the cells.
 
     Examples
     --------
@@ -233,7 +238,7 @@ def from_table(frame: Any, columns: Columns | str | Sequence[str], *, name: str 
         columns = replace(columns, labels=raters)
         notes += more
     layout = TableLayout(columns, frame.columns)
-    part = layout.take_apart(frame)
+    part = layout.split(frame)
     X, answers = part.X, part.answers
     if not len(X) and part.left_out["have weight zero"]:
         raise SampleWeightError(f"All weights in column {columns.weight!r} are zero: nothing is left to learn from.")
@@ -242,21 +247,16 @@ def from_table(frame: Any, columns: Columns | str | Sequence[str], *, name: str 
     notes += [*layout.notes, *notes_on_rows(len(X), part.left_out)]
     if len(layout.features) > _MANY_COLUMNS:
         X = X.copy()
-    counts = votes = None
-    if columns.kind == "votes":
-        read, votes = read_votes(answers)
-        D, counts = read.D, read.counts
-    else:
-        D, counts = layout.distributions(answers), layout.counts(answers)
-        if counts is not None and look_like_shares(counts):
-            notes.append(
-                Message(
-                    Parameter("kind", "counts"),
-                    ": the label cells look like fractions, since they sum to 1 in every row. For fractions use ",
-                    Parameter("kind", "distribution"),
-                    ".",
-                )
+    D, counts, votes = layout.read_labels(answers)
+    if columns.kind == "counts" and counts is not None and look_like_shares(counts):
+        notes.append(
+            Message(
+                Parameter("kind", "counts"),
+                ": the label cells look like fractions, since they sum to 1 in every row. For fractions use ",
+                Parameter("kind", "distribution"),
+                ".",
             )
+        )
     given = {*columns.text, *columns.categories}
     notes += _notes_on_features(X.drop(columns=[name for name in X if name in given]))
     gaps = int(answers.isna().sum().sum()) if columns.kind == "distribution" else 0
@@ -281,10 +281,10 @@ def from_table(frame: Any, columns: Columns | str | Sequence[str], *, name: str 
 def open_table(
     sources: Sequence[str], columns: Columns | None = None, *, in_chunks: bool = False, **reading: Any
 ) -> TableFile | TableFiles | ArrayTable:
-    """Open a table in one file or several.
+    """Open a table in one or several files; ``reading`` are options for CSV files.
 
-    ``sources`` are those of `TableFiles`, or one of those of `open_file`; ``reading`` are options for CSV files. With
-    ``in_chunks``, sources that cannot be read in chunks several times are an error.
+    ``sources`` are files, folders and patterns for `TableFiles`, or a single source for `open_file`. With
+    ``in_chunks``, a source that cannot be read several times is an error.
     """
     for source in sources if in_chunks else ():
         if holds_arrays(source):
@@ -295,7 +295,7 @@ def open_table(
             )
         if not _is_readable_again(source):
             name = "Standard input" if source == "-" else source
-            raise TableError(f"{name} can be read only once, and a fit in chunks reads several times. Name a file.")
+            raise TableError(f"{name} can be read only once, but a fit in chunks reads it several times. Name a file.")
     if len(sources) == 1 and (holds_arrays(sources[0]) or not _is_readable_again(sources[0])):
         return open_file(sources[0], columns, **reading)
     for source in sources:
@@ -305,9 +305,9 @@ def open_table(
 
 
 def open_file(source: str, columns: Columns | None = None, **reading: Any) -> TableFile | ArrayTable:
-    """Open a table in a file or standard input (``-``) to be read once, or arrays in a file as a table.
+    """Open a file or standard input (``-``) as a table that can be read once; a file of arrays becomes a table, too.
 
-    Arrays need the roles of columns, unless they are features to predict for.
+    Arrays need ``columns``, unless there are only features, to predict for.
     """
     if not holds_arrays(source):
         return TableFile(source, **reading)
@@ -327,7 +327,7 @@ def open_file(source: str, columns: Columns | None = None, **reading: Any) -> Ta
 
 
 def _is_readable_again(source: str) -> bool:
-    """Whether a source is a file, or several files, and not standard input, a pipe or a device."""
+    """Whether a source is one or several regular files, not standard input, a pipe or a device."""
     if source == "-":
         return False
     try:
@@ -338,7 +338,7 @@ def _is_readable_again(source: str) -> bool:
 
 
 def roles_in(table: Any, columns: "Columns | str | Sequence[str]") -> Columns:
-    """The roles of the columns of a table: arrays know their label columns themselves."""
+    """The roles of the columns; the label columns of an `ArrayTable` are known."""
     if isinstance(table, ArrayTable):
         given = columns if isinstance(columns, Columns) else Columns(columns)
         return replace(given, labels=table.label_columns)
@@ -346,13 +346,13 @@ def roles_in(table: Any, columns: "Columns | str | Sequence[str]") -> Columns:
 
 
 def read_table(table: TableFile | TableFiles | ArrayTable, columns: Columns, *, name: str = "") -> Dataset:
-    """Read a table that was opened; errors about a row of several files name the file."""
+    """Read an open table as a dataset; with several files, errors about a row name the file."""
     with table, table.naming_rows() if isinstance(table, TableFiles) else contextlib.nullcontext():
         return from_table(table.read(), roles_in(table, columns), name=name or table.name, source=table.name)
 
 
 def _features(columns: Columns, label_columns: list[str], present: list[str]) -> tuple[list[str], list[str]]:
-    """The columns without another role, and notes; roles that contradict each other are an error."""
+    """The columns without another role, and notes; conflicting roles are an error."""
     left_out = [name for name in (columns.weight, columns.groups) if name is not None]
     left_out += find_columns(columns.drop, present, "drop")
     roles = {
@@ -375,7 +375,7 @@ def _features(columns: Columns, label_columns: list[str], present: list[str]) ->
     notes = []
     if UNNAMED in present and UNNAMED not in (*label_columns, *left_out):
         left_out.append(UNNAMED)
-        notes = ["The first column has no name: it is taken for names of rows and left out. Name it to use it."]
+        notes = ["The first column has no name: it is treated as row labels and left out. Name it to use it."]
     features = [name for name in present if name not in {*label_columns, *left_out}]
     if not features:
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
@@ -383,20 +383,15 @@ def _features(columns: Columns, label_columns: list[str], present: list[str]) ->
 
 
 def _weights(column: pd.Series) -> FloatArray:
-    weights = checked_numbers(column, "a weight belongs")
-    refuse_missing(column, "A weight is a number of at least zero.", SampleWeightError)
+    weights, rule = checked_numbers(column, "a weight belongs"), "A weight is a number of at least zero."
+    check_present(column, rule, SampleWeightError)
     if (weights < 0).any():
-        position = int(np.argmax(weights < 0))
-        raise SampleWeightError(
-            f"{cell_place(column, position)} is negative. A weight is a number of at least zero.",
-            row=row_of(column, position),
-            column=str(column.name),
-        )
+        raise cell_error(SampleWeightError, column, first_of(weights < 0), f" is negative. {rule}")
     return weights.to_numpy(dtype=np.float64)
 
 
 def _notes_on_features(X: pd.DataFrame) -> list[str]:
-    """Notes about the features; one that is mostly numbers but not everywhere is an error."""
+    """Notes about the features; a column of numbers with a few other cells is an error."""
     kinds = {str(name): ColumnKind(str(name)) for name in X}
     for name, seen in kinds.items():
         seen.update(X[name])
@@ -405,7 +400,7 @@ def _notes_on_features(X: pd.DataFrame) -> list[str]:
 
 
 def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
-    """Features whose names begin like those of all labels: perhaps labels that were forgotten."""
+    """A note on features whose names have the common prefix of all labels: perhaps they are labels, too."""
     first, last = min(labels), max(labels)
     same = next((place for place, letter in enumerate(first) if not last.startswith(letter, place)), len(first))
     stem = re.match(r".*[_.:\- ]", first[:same])
@@ -434,7 +429,7 @@ def load_table(
     convert: Converter | None,
     reading: Mapping[str, Any],
 ) -> Dataset:
-    """Load a table, with messages that name the file; ``labels`` and ``features`` are those of `load_dataset`."""
+    """Load a table as `load_dataset` does, whose ``labels`` and ``features`` these are; errors name the file."""
     try:
         with TableFile(path, header=None, **reading) as table:
             present = table.columns
@@ -466,13 +461,13 @@ def load_table(
     return dataset.changed(
         X=X,
         notes=notes,
-        label_names=label_names if label_names and columns.kind not in _BY_WORDS else dataset.label_names,
+        label_names=label_names if label_names and columns.kind not in _LABELS_IN_CELLS else dataset.label_names,
         feature_names=dataset.feature_names if table.has_header else None,
     )
 
 
 def _features_of(dataset: Dataset, *, as_table: bool) -> tuple[Any, tuple[str, ...]]:
-    """An array or sparse matrix if all features are numbers without gaps, else the table itself; and the notes."""
+    """The features, as an array or sparse matrix if all are numbers without gaps, else as a table; and the notes."""
     X = dataset.X
     if as_table or any(kind_of(X[name]) != NUMBER for name in X):
         return X, dataset.notes
@@ -485,7 +480,7 @@ def _features_of(dataset: Dataset, *, as_table: bool) -> tuple[Any, tuple[str, .
 
 
 def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool) -> tuple[list[str], tuple[str, ...]]:
-    """The label columns, and the names of the labels without their common beginning."""
+    """The label columns, and the names of the labels without their common prefix."""
     if isinstance(labels, int | np.integer):
         if isinstance(labels, bool) or not 2 <= labels < len(columns):
             raise DatasetError(
@@ -505,10 +500,10 @@ def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool)
             ".",
         )
     if labels is None:
-        for beginning in LABEL_PREFIXES:
-            found = [name for name in columns if name.casefold().startswith(beginning)]
+        for prefix in LABEL_PREFIXES:
+            found = [name for name in columns if name.casefold().startswith(prefix)]
             if len(found) > 1:
-                return found, _without_beginning(found, beginning)
+                return found, _without_prefix(found, prefix)
         raise DatasetError(
             f"{path}: which columns are the labels? None or only one begins with "
             f"{' or '.join(map(repr, LABEL_PREFIXES))}. The columns are {list_names(columns)}. Name the "
@@ -521,10 +516,10 @@ def _labels_of(path: Path, columns: list[str], labels: Any, *, has_header: bool)
             ").",
         )
     found = find_columns(labels, columns, "labels")
-    return found, _without_beginning(found, labels) if isinstance(labels, str) else ()
+    return found, _without_prefix(found, labels) if isinstance(labels, str) else ()
 
 
-def _without_beginning(names: list[str], pattern: str) -> tuple[str, ...]:
-    """Remove the common prefix of all names from the names of the labels."""
+def _without_prefix(names: list[str], pattern: str) -> tuple[str, ...]:
+    """Remove the prefix before the first wildcard of a pattern; no names if the result is empty or not unique."""
     short = tuple(name[len(re.split(r"[*?\[]", pattern)[0]) :] for name in names)
     return short if all(short) and len(set(short)) == len(short) else ()

@@ -5,7 +5,7 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from os.path import abspath, getsize
@@ -19,30 +19,31 @@ from skldl.data._arrays import FEATURE_KEYS, LABEL_KEYS, array_variables, find_k
 from skldl.data._cells import as_words, is_plain_number
 from skldl.data._csv import Dialect
 from skldl.data._formats import CSV, find_files, format_named, format_of_content, suffixes_with
+from skldl.data._parquet import release_unused_memory
 from skldl.exceptions import DataError, DatasetError, DatasetNotFoundError, TableError
 from skldl.utils.column_names import list_names
 from skldl.utils.files import whole_file
 
 CHUNK_ROWS = 20_000
 
-# How much of a file is looked at before its first row is read: enough to detect how any usual CSV file is written, and
-# some whole lines even where lines are long. Chosen by hand.
+# The beginning of a file that is read to detect its dialect: this many bytes, or more if the lines are long. Chosen by
+# hand.
 SAMPLE_BYTES = 2**18
 SAMPLE_LINES = 20
 MAX_SAMPLE_BYTES = 2**26
 
 
 class TableFile:
-    """A table in a file: its columns are known at once, its rows are read when they are needed.
+    """A table in a file: the columns are known at once, the rows are read when they are needed.
 
-    The rows can be read once, by `read` or by `chunks`; then the file is closed. Use it in a ``with`` block if you may
-    stop before the last row.
+    The rows can be read once, by `read` or by `chunks`; then the file is closed. Use a ``with`` block to close it
+    earlier.
 
     Parameters
     ----------
     source : str, path or binary stream
-        A CSV or Parquet file, or ``-`` for standard input. The first bytes of the file decide which of them it is. A
-        stream is read to its end and closed; messages call it by its ``name``.
+        A CSV or Parquet file, or ``-`` for standard input. The format is detected from the first bytes of the file. A
+        stream is read to its end and closed; messages use its ``name``.
     encoding : str, default=None
         Encoding of a CSV file, such as ``"shift_jis"``; detected by default.
     decimal : {".", ","}, default=None
@@ -51,7 +52,7 @@ class TableFile:
         Words that mean a missing value; an empty cell always does. By default NA, N/A, NaN, nan, null, NULL, None and
         #N/A.
     header : bool or None, default=True
-        Whether the first line of a CSV file names the columns; None means that it does unless it holds only numbers.
+        Whether the first line of a CSV file names the columns; None means that it does unless it has only numbers.
 
     Attributes
     ----------
@@ -60,11 +61,11 @@ class TableFile:
     columns : list of str
         Names of the columns.
     dialect : Dialect or None
-        How the file is written; None for Parquet.
+        Encoding, separator and decimal mark; None for Parquet.
     has_header : bool
         Whether the columns have names; otherwise they are numbered from 1.
     notes : list of str
-        Notes for the user; complete when all rows were read.
+        Notes for the user; complete after all rows were read.
 
     Examples
     --------
@@ -141,7 +142,7 @@ class TableFile:
         Returns
         -------
         float or None
-            Between 0 and 1; None for standard input, whose length is not known.
+            Between 0 and 1; None for standard input, whose length is unknown.
         """
         if self._reader.n_rows is not None:
             return self._n_rows_read / max(1, self._reader.n_rows)
@@ -153,8 +154,8 @@ class TableFile:
         Returns
         -------
         tuple of (int or None, int, int)
-            Rows (None for text, where they are not known beforehand), bytes (of binary formats unpacked), and bytes
-            that reading takes besides the rows of a piece.
+            Number of rows (None for text files, where it is unknown), number of bytes (for binary formats unpacked),
+            and bytes of memory that reading takes besides the rows of a chunk.
         """
         return self._reader.n_rows, *self._reader.size()
 
@@ -164,7 +165,7 @@ class TableFile:
         Returns
         -------
         DataFrame
-            Columns of text, or of the types of a binary file.
+            Columns of text, or of the types in a binary file.
         """
         frame: pd.DataFrame = self._reader.empty()
         return frame
@@ -175,24 +176,24 @@ class TableFile:
         Returns
         -------
         DataFrame
-            The table; a file without rows is an error. Its ``attrs["notes"]`` are the notes of this object.
+            The table; a file without rows is an error. Its ``attrs["notes"]`` are the notes of this object. A column
+            that holds text in some rows is text in all.
         """
-        with self:
-            frame: pd.DataFrame = self._reader.read(10 * CHUNK_ROWS)
+        frame = _joined(self._pieces(10 * CHUNK_ROWS), self.columns)
         if not len(frame):
             raise TableError(f"{self.name} has a header but no rows.")
         frame.attrs["notes"] = tuple(self.notes)
         return frame
 
     def chunks(self, rows: int = CHUNK_ROWS, *, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """Read the rows in chunks; the memory needed does not grow with the file.
+        """Read the rows in chunks; the memory does not depend on the size of the file.
 
         Parameters
         ----------
         rows : int, default=20000
             Maximum number of rows in a chunk.
         text : collection of str, default=()
-            Columns of a CSV file to be left as they are written.
+            Columns of a CSV file that are not converted to numbers.
 
         Yields
         ------
@@ -201,25 +202,29 @@ class TableFile:
             numbers if all its cells in this chunk are numbers, else text; codes with leading zeros or more than fifteen
             digits are text.
         """
+        for piece in self._pieces(rows, text):
+            chunk = pd.DataFrame(piece)
+            chunk.index = pd.RangeIndex(self._n_rows_read - len(chunk), self._n_rows_read)
+            yield chunk
+
+    def _pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[Mapping[str, Any]]:
+        """Yield the columns of the rows piece by piece, count the rows, and close the file at the end."""
         try:
-            start = 0
-            for chunk in self._reader.pieces(rows, text):
-                chunk.index = pd.RangeIndex(start, start + len(chunk))
-                start += len(chunk)
-                self._n_rows_read = start
-                yield chunk
+            for piece in self._reader.pieces(rows, text):
+                self._n_rows_read += len(piece[self.columns[0]])
+                yield piece
         finally:
             self.close()
 
 
 class TableFiles:
-    """One table in several files, which can be read again and again; all have the columns of the first, in any order.
+    """A table in one or several files, which can be read repeatedly; all files have the same columns, in any order.
 
     Parameters
     ----------
     sources : str, path or sequence of them
-        Files, folders, and patterns such as ``ratings/*.parquet``. Of a folder the files of all formats for tables are
-        taken, also in folders inside it, in the order of their names, but none whose name begins with a dot or an
+        Files, folders, and patterns such as ``ratings/*.parquet``. A folder stands for the files of all table formats
+        in it and its subfolders, in the order of their names, except those whose names begin with a dot or an
         underscore.
     **reading : dict
         Options of `TableFile`.
@@ -233,11 +238,11 @@ class TableFiles:
     columns : list of str
         Names of the columns.
     n_bytes : int
-        Size of the files; of binary formats that of the unpacked table.
+        Size of the files, for binary formats of the unpacked table.
     reading_bytes : int
-        Memory that reading takes besides the rows of a chunk.
+        Bytes of memory that reading takes besides the rows of a chunk.
     notes : list of str
-        Notes for the user; complete when all rows were read.
+        Notes for the user; complete after all rows were read.
 
     Examples
     --------
@@ -268,7 +273,7 @@ class TableFiles:
         self._now: TableFile | None = None
 
     def _inspect(self, file: str) -> None:
-        """Compare the columns of a file with those of the first, and add up its size."""
+        """Check the columns of a file against those of the first, and add its size."""
         with TableFile(file, **self._reading) as table:
             columns = list(table.columns)
             _, n_bytes, n_reading = table.size()
@@ -299,50 +304,44 @@ class TableFiles:
         Yields
         ------
         tuple of (str, DataFrame)
-            The file that the rows come from, and the rows, with an index that counts those of the file from 0.
+            The file of the rows, and the rows, with an index that counts the rows of the file from 0.
         """
+        for file, table in self._open_each(only):
+            for chunk in table.chunks(rows):
+                if len(chunk):
+                    yield file, chunk[self.columns]
+
+    def _open_each(self, only: str | None = None) -> Iterator[tuple[str, TableFile]]:
+        """Yield the open files in turn, or one of them; each must be read to its end."""
         self._done = 0
         for file, size in self._sizes.items():
             if only not in (None, file):
                 continue
             with TableFile(file, **self._reading) as table:
                 self._now = table
-                empty = True
-                for chunk in table.chunks(rows):
-                    if len(chunk):
-                        empty = False
-                        yield file, chunk[self.columns]
-                self._remember([*table.notes, *([f"{file} has a header but no rows."] if empty else [])])
+                yield file, table
+                notes = [*table.notes, *([] if table._n_rows_read else [f"{file} has a header but no rows."])]
+                self.notes += [note for note in notes if note not in self.notes]
             self._now = None
             self._done += size
 
-    def _remember(self, notes: list[str]) -> None:
-        self.notes += [note for note in notes if note not in self.notes]
-
     def read(self) -> pd.DataFrame:
-        """Read all rows; a column that holds text in one file becomes text.
+        """Read all rows; a column that holds text in one file is text in all.
 
         Returns
         -------
         DataFrame
             The table, with rows numbered through all files. Its ``attrs["notes"]`` are the notes of this object.
         """
-        if len(self.files) == 1:
-            with TableFile(self.files[0], **self._reading) as table:
-                self._now = table
-                frame = table.read()
-                self._remember(table.notes)
-            frame.attrs["notes"] = tuple(self.notes)
-            return frame
-        parts = [chunk for _, chunk in self.pieces(10 * CHUNK_ROWS)]
-        if not parts:
+        pieces = (piece for _, table in self._open_each() for piece in table._pieces(10 * CHUNK_ROWS))
+        frame = _joined(pieces, self.columns)
+        if not len(frame):
             raise TableError(f"{self.name} has a header but no rows.")
-        frame = pd.DataFrame({name: _joined([part.pop(name) for part in parts]) for name in self.columns})
         frame.attrs["notes"] = tuple(self.notes)
         return frame
 
     def place_of(self, row: int) -> tuple[str, int]:
-        """Find the file that holds a row.
+        """Find the file of a row.
 
         Parameters
         ----------
@@ -352,7 +351,7 @@ class TableFiles:
         Returns
         -------
         tuple of (str, int)
-            The file, and the position of the row in it.
+            The file, and the position of the row in this file.
         """
         for file in self.files:
             with TableFile(file, **self._reading) as table:
@@ -365,12 +364,12 @@ class TableFiles:
 
     @contextmanager
     def naming_rows(self) -> Iterator[None]:
-        """Add the file to errors about a row of the table, where there are several files.
+        """Add the file to errors about a row of the table, if there are several files.
 
         Yields
         ------
         None
-            The block that reads or uses the rows.
+            Nothing; errors of the block are completed.
         """
         try:
             yield
@@ -382,12 +381,12 @@ class TableFiles:
             raise type(error)(*error.parts, place, row=error.row) from error
 
     def at_full_paths(self) -> "TableFiles":
-        """Copy the table for a process that runs in another folder.
+        """Copy the table with absolute paths, for a process that runs in another folder.
 
         Returns
         -------
         TableFiles
-            The same table, with absolute paths.
+            The copy.
         """
         other = copy(self)
         other.files = [abspath(file) for file in self.files]
@@ -410,26 +409,38 @@ class TableFiles:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Do nothing: each file is closed when its rows have been read."""
+        """Do nothing: each file is closed after its rows were read."""
 
 
-def _joined(parts: list[pd.Series]) -> pd.Series:
-    """Parts of a column as one; numbers become text if other parts hold text."""
-    present = [part for part in parts if part.notna().any()]
-    numbers = [is_plain_number(part) for part in present]
-    if any(numbers) and not all(numbers):
-        parts = [as_words(part, None) if is_plain_number(part) else part.astype(object) for part in parts]
-    elif len({part.dtype for part in parts}) > 1 and not all(numbers):
-        parts = [part.astype(object) for part in parts]
-    return pd.concat(parts, ignore_index=True)
+def _joined(pieces: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Join pieces of a table; a column that holds text in one piece becomes text in all."""
+    parts = [dict(piece) for piece in pieces]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    # columns are removed from the pieces one by one, so that the table is not in memory twice
+    frame = pd.DataFrame({name: _joined_column([part.pop(name) for part in parts]) for name in columns}, copy=False)
+    release_unused_memory()
+    return frame
+
+
+def _joined_column(parts: Sequence[Any]) -> pd.Series:
+    columns = [pd.Series(part, copy=False) for part in parts]
+    if len(columns) == 1:
+        return columns[0]
+    present = [is_plain_number(column) for column in columns if column.notna().any()]
+    if any(present) and not all(present):
+        columns = [as_words(column, None) if is_plain_number(column) else column.astype(object) for column in columns]
+    elif len({column.dtype for column in columns}) > 1 and not all(present):
+        columns = [column.astype(object) for column in columns]
+    return pd.concat(columns, ignore_index=True)
 
 
 class ArrayTable:
-    """Arrays in a file as a table, with the methods of `TableFile`: a column for each feature and label.
+    """A file of arrays as a table, with the methods of `TableFile`: one column for each feature and label.
 
-    ``labels`` names the array of labels, if it has no usual name such as labels or D; there need not be one. Arrays in
-    ``also`` with one value for each row, such as weights and groups, become columns. Columns are named by the arrays
-    ``feature_names`` and ``label_names`` of the file, or else feature_0, … and label_0, ….
+    ``labels`` is the name of the array of labels, if it is not a usual one such as labels or D; labels are optional.
+    Arrays in ``also`` with one value for each row, such as weights and groups, become columns. The names of the columns
+    are the arrays ``feature_names`` and ``label_names`` of the file, or else feature_0, … and label_0, ….
 
     Examples
     --------
@@ -476,7 +487,7 @@ class ArrayTable:
         return frame
 
     def chunks(self, rows: int = 20_000, *, text: Collection[str] = ()) -> Iterator[pd.DataFrame]:
-        """The rows in chunks; ``text`` is for text files."""
+        """Yield the rows in chunks; ``text`` is for text files."""
         for start in range(0, len(self._frame), rows):
             piece = self._frame.iloc[start : start + rows]
             self._rows_read = start + len(piece)
@@ -487,7 +498,7 @@ class ArrayTable:
         return self._frame.iloc[:0]
 
     def fraction_read(self) -> float | None:
-        """Fraction of the rows that has been returned."""
+        """Fraction of the rows that were returned."""
         return self._rows_read / max(1, len(self._frame))
 
     def __enter__(self) -> Self:
@@ -500,8 +511,8 @@ class ArrayTable:
 class TableWriter:
     """Write a table in pieces; use it in a ``with`` block.
 
-    The pieces go to a temporary file in the same folder, which is renamed when the block ends and removed if it ends
-    with an error. Standard output (``-``) is written as the pieces come.
+    The pieces are written to a temporary file in the same folder, which is renamed at the end of the block and removed
+    after an error. Pieces for standard output (``-``) are written at once.
 
     Parameters
     ----------
@@ -513,13 +524,13 @@ class TableWriter:
     exact : collection of str, default=()
         Columns to which ``digits`` does not apply.
     escape_formulas : bool, default=False
-        Put an apostrophe before text that a spreadsheet would take for a formula: text that begins with ``=``, ``+``,
-        ``-`` or ``@`` and is not a number.
+        Put an apostrophe before text that a spreadsheet would evaluate as a formula: text that begins with ``=``,
+        ``+``, ``-`` or ``@`` and is not a number.
 
     Attributes
     ----------
     written : bool
-        Whether anything was written yet.
+        Whether any rows were written.
 
     Examples
     --------
@@ -574,24 +585,24 @@ class TableWriter:
         self.append(self.rendered(piece, header=not self.written))
 
     def rendered(self, piece: pd.DataFrame, *, header: bool) -> Any:
-        """Turn rows into what the file will hold, without writing it: another process can do this.
+        """Format rows without writing them; another process can do this.
 
         Parameters
         ----------
         piece : DataFrame
             The rows.
         header : bool
-            Whether the names of the columns come first.
+            Whether the names of the columns are included.
 
         Returns
         -------
         str or DataFrame
-            Text, or the rows themselves for a binary format. To be passed to `append`.
+            The argument of `append`: text, or for a binary format the rows.
         """
         return self._writer.rendered(piece, header=header)
 
     def append(self, piece: Any) -> None:
-        """Append what `rendered` returned.
+        """Append rows that `rendered` formatted.
 
         Parameters
         ----------
@@ -610,7 +621,7 @@ class TableWriter:
 
 
 def _beginning_of(stream: IO[bytes]) -> tuple[bytes, bool]:
-    """The first bytes of a file, with some whole lines if it is text, and whether that is everything."""
+    """The first bytes of a file, with some complete lines if it is text, and whether that is the whole file."""
     start = stream.read(SAMPLE_BYTES)
     while start.count(b"\n") + start.count(b"\r") < SAMPLE_LINES and len(start) < MAX_SAMPLE_BYTES:
         more = stream.read(len(start) or 1)

@@ -1,8 +1,7 @@
 """The rated words and texts of VADER: the bundled lexicon and tweets, and sentences that are downloaded.
 
 The ratings have the MIT licence (see ``data/PROVENANCE.md``); the downloaded sentences belong to others (customers of a
-shop, Rotten Tomatoes, The New York Times) and are not part of the package. Features are made from the texts themselves,
-so that everything bundled works without a network.
+shop, Rotten Tomatoes, The New York Times) and are not part of the package. Features are n-grams of the texts.
 """
 
 import html
@@ -54,10 +53,10 @@ def open_bundled(file_name: str) -> Iterator[Any]:
 
 
 def rated(name: str, X: Any, ratings: Sequence[Sequence[int]], **facts: Any) -> Dataset:
-    """A dataset of items rated from -4 to 4: the degree of a label is the share of raters who chose it.
+    """Make a dataset of items rated from -4 to 4: the degree of a label is the fraction of raters who chose it.
 
-    Rows can have different numbers of ratings; ``votes`` are NaN behind the last one unless they are among the facts,
-    which are further attributes.
+    Rows can have different numbers of ratings; ``votes`` are NaN after the last one. ``facts`` are further attributes,
+    and may include ``votes``.
     """
     counts = np.stack([np.bincount(np.array(row) + 4, minlength=len(LABELS)) for row in ratings])
     if "votes" not in facts:
@@ -80,11 +79,11 @@ _TOKEN = r"https?://\S+|[@#]?\w+(?:['’]\w+)*|[:;=8xX][-o^']?[()\[\]DPpO/\\|*]+
 
 
 def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-    """Presence of the ``n_features`` words and pairs of words that most texts hold, as zeros and ones, and their names.
+    """Presence of the ``n_features`` most frequent words and pairs of words as zeros and ones, and their names.
 
-    Words are in lower case; emoticons and runs of exclamation and question marks count as words. Words in capitals of
-    at least two letters count a second time, in capitals, since capitals carry information. Character references such
-    as ``&amp;`` are decoded. ``called`` is what the message calls the texts.
+    Words are in lower case; emoticons and runs of exclamation and question marks count as words. Words of at least two
+    letters in capitals are added in capitals, too, since capitals carry information. Character references such as
+    ``&amp;`` are decoded. ``called`` is the name of the texts in messages.
     """
     check_value("n_features", n_features, COUNT)
     finder = CountVectorizer(token_pattern=_TOKEN, lowercase=False).build_tokenizer()
@@ -101,7 +100,7 @@ def word_presence(texts: Sequence[str], n_features: int, *, called: str) -> tupl
 
 
 def most_frequent(presence: Any, names: Any, n_features: int, what: str) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-    """The columns that most texts hold, in falling order, and their names; ties keep the order of the alphabet."""
+    """The columns that occur in most texts, in descending order, and their names; ties are in alphabetical order."""
     if n_features > len(names):
         raise ParameterError(f"n_features={n_features} is more than the {len(names)} different {what}.")
     n_texts = np.asarray(presence.sum(axis=0)).ravel()
@@ -115,35 +114,35 @@ _LEXICON = "vader_lexicon.npz"
 _NGRAM_RANGE = (1, 4)
 
 
-def read_votes() -> tuple[tuple[str, ...], npt.NDArray[np.int8]]:
-    """Tokens and their ten ratings, from the bundled file."""
+def read_lexicon() -> tuple[tuple[str, ...], npt.NDArray[np.int8]]:
+    """Read the tokens and their ten ratings from the bundled file."""
     with open_bundled(_LEXICON) as content:
         tokens = content["tokens"].tobytes().decode("utf-8").split("\n")
         return tuple(tokens), content["votes"]
 
 
 def _ngram_presence(tokens: tuple[str, ...], n_features: int) -> tuple[sparse.csr_matrix, tuple[str, ...]]:
-    """Presence of the n-grams that most tokens hold, as zeros and ones; ties go to the n-gram first in the alphabet."""
+    """Presence of the most frequent n-grams of characters as zeros and ones, and their names."""
     vectorizer = CountVectorizer(
         analyzer="char", ngram_range=_NGRAM_RANGE, lowercase=False, binary=True, dtype=np.float64
     )
     presence = vectorizer.fit_transform([f" {token} " for token in tokens])
     names = vectorizer.get_feature_names_out()
-    telling = np.flatnonzero(names != " ")  # there is a blank around every token, which carries no information
-    return most_frequent(presence[:, telling], names[telling], n_features, "n-grams of the lexicon")
+    informative = np.flatnonzero(names != " ")  # there are blanks around every token
+    return most_frequent(presence[:, informative], names[informative], n_features, "n-grams of the lexicon")
 
 
 def load_lexicon(n_features: int = 512) -> Dataset:
-    """Load the bundled sentiment lexicon: how do ten people rate a word, from -4 to 4?
+    """Load the bundled sentiment lexicon: words rated from -4 to 4 by ten people.
 
     Each of the 7,506 tokens was rated by ten people on a scale of nine ordered labels. The degree of a label is the
-    share of the ten who chose it: ``D = counts / 10``. The features indicate which character n-grams (one to four
-    characters; a blank marks where the token begins and ends) the token holds.
+    fraction of the ten who chose it: ``D = counts / 10``. The features indicate which n-grams of one to four
+    characters occur in the token; a blank marks its beginning and end.
 
     Parameters
     ----------
     n_features : int, default=512
-        Number of n-grams: those found in most tokens, in falling order; ties in alphabetical order.
+        Number of n-grams: those that occur in most tokens, in descending order; ties are in alphabetical order.
 
     Returns
     -------
@@ -154,12 +153,11 @@ def load_lexicon(n_features: int = 512) -> Dataset:
 
     Notes
     -----
-    ``dataset.n_votes`` is the number of raters behind each row. It serves as ``sample_weight`` when rows
-    rest on different numbers of votes: a row of ten votes then counts ten times a row of one. Here all rows rest on
-    ten, so it matters after you have dropped votes or joined these data with others.
+    ``dataset.n_votes`` is the number of votes of each row, which can be used as ``sample_weight`` if rows have
+    different numbers of votes, for example after votes were removed or other data were added.
 
     The position of a rating among the ten does not identify the rater. Fourteen tokens occur twice in the source; the
-    second is kept, as VADER itself does. Some emoticons hold none of the frequent n-grams, and their rows are empty.
+    second is kept, as in VADER itself. Some emoticons contain none of the frequent n-grams: their rows are empty.
 
     References
     ----------
@@ -177,7 +175,7 @@ def load_lexicon(n_features: int = 512) -> Dataset:
     {'-4': 0.0, '-3': 0.0, '-2': 0.0, '-1': 0.0, '0': 0.0, '1': 0.1, '2': 0.5, '3': 0.3, '4': 0.1}
     """
     check_value("n_features", n_features, COUNT)
-    tokens, votes = read_votes()
+    tokens, votes = read_lexicon()
     X, ngrams = _ngram_presence(tokens, n_features)
     return rated(
         "Lexicon",
@@ -198,7 +196,7 @@ _INTENSIFIERS |= {"really", "seriously", "super", "uber", "very"}
 
 
 def read_tweets() -> tuple[tuple[str, ...], list[list[int]]]:
-    """Texts and their ratings, from the bundled file."""
+    """Read the texts and their ratings from the bundled file."""
     with open_bundled(_TWEETS) as content:
         texts = content["texts"].tobytes().decode("utf-8").split("\n")
         cuts = np.cumsum(content["n_ratings"].astype(np.intp))[:-1]
@@ -206,7 +204,7 @@ def read_tweets() -> tuple[tuple[str, ...], list[list[int]]]:
 
 
 def variant_groups(texts: Sequence[str]) -> IntArray:
-    """One number for all texts with the same words, irrespective of case, punctuation and intensifiers."""
+    """The same number for texts with the same words, irrespective of case, punctuation and intensifiers."""
     first: dict[frozenset[str], int] = {}
     groups = []
     for place, text in enumerate(texts):
@@ -216,36 +214,36 @@ def variant_groups(texts: Sequence[str]) -> IntArray:
 
 
 def load_tweets(n_features: int = 1000) -> Dataset:
-    """Load the bundled texts in the manner of tweets: how do people rate their sentiment, from -4 to 4?
+    """Load the bundled texts in the style of tweets, whose sentiment was rated from -4 to 4.
 
     Each of the 4,200 texts was rated by at least 20 people, about a quarter of them by 92 to 99, on a scale of nine
-    ordered labels. The degree of a label is the share of the people who chose it. The features indicate which words,
-    pairs of words, emoticons and words in capitals the text holds.
+    ordered labels. The degree of a label is the fraction of the people who chose it. The features indicate which words,
+    pairs of words, emoticons and words in capitals occur in the text.
 
     Parameters
     ----------
     n_features : int, default=1000
-        Number of words and pairs: those found in most texts, in falling order; ties in alphabetical order.
+        Number of words and pairs: those that occur in most texts, in descending order; ties are in alphabetical order.
 
     Returns
     -------
     Dataset
         With X (4200 × n_features, CSR, zeros and ones), D (4200 × 9), ``label_names`` "-4" to "4", ``feature_names``,
-        ``tokens`` (the texts), ``votes`` (4200 × 99, the ratings, NaN where there are no more), ``counts`` (4200 × 9,
+        ``tokens`` (the texts), ``votes`` (4200 × 99, the ratings, NaN after the last one), ``counts`` (4200 × 9,
         raters per label) and ``groups`` (one number for all variants of a text).
 
     Notes
     -----
-    ``dataset.n_votes`` is the number of votes behind each row; it serves as ``sample_weight``.
+    ``dataset.n_votes`` is the number of votes of each row, which can be used as ``sample_weight``.
 
     The position of a rating in its row does not identify the rater: the means of the columns over consecutive texts
     vary no more than after shuffling each row. So these votes show how much raters disagree, but not which of them are
     reliable.
 
-    Thirty texts come in six to eight variants that differ by punctuation, capitals and intensifiers ("Yay. Another
-    good phone interview." and "YAY!!! Another good phone interview!!!"). They share a number in ``groups``, which keeps
-    them on one side of a split. For 199 of these texts the means printed next to the texts in the source are not those
-    of the ratings (they correlate by .99); the ratings are taken.
+    Thirty texts have six to eight variants that differ by punctuation, capitals and intensifiers ("Yay. Another good
+    phone interview." and "YAY!!! Another good phone interview!!!"). They have the same number in ``groups``, so that
+    they are on one side of a split. For 199 of these texts the means printed next to the texts in the source are not
+    the means of the ratings (the correlation is .99); the ratings are used.
 
     References
     ----------
@@ -284,7 +282,7 @@ _COMMIT = "18c86513ea60b02fce8f3b1b598da43042d91b08"
 ARCHIVE_URL = f"https://raw.githubusercontent.com/cjhutto/vaderSentiment/{_COMMIT}/additional_resources/{ARCHIVE}"
 _MAX_BYTES = 20 * 2**20  # of the archive, and of each file in it
 FILM_BLOCK = 30
-"""Number of consecutive sentences of the film reviews that the same people rated in the same order."""
+"""Number of consecutive sentences of the film reviews that were rated by the same people in the same order."""
 
 
 @dataclass(frozen=True)
@@ -314,7 +312,7 @@ class RatedTexts:
 
 
 def read_archive(path: Path, name: str) -> RatedTexts:
-    """Read one set of texts and ratings from the archive, whose content must be as expected."""
+    """Read one set of texts and ratings from the archive; unexpected content is an error."""
     source = SOURCES[name]
     try:
         with tarfile.open(path, "r:gz") as archive:
@@ -334,7 +332,7 @@ def read_archive(path: Path, name: str) -> RatedTexts:
 def _lines(archive: tarfile.TarFile, file_name: str) -> list[str]:
     stream = archive.extractfile(f"hutto_ICWSM_2014/{file_name}")
     if stream is None:
-        raise KeyError(f"{file_name} is no file")
+        raise KeyError(f"{file_name} is not a file")
     content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise DatasetError(f"{file_name} is larger than {_MAX_BYTES >> 20} MiB; that is not the published archive.")
@@ -342,28 +340,28 @@ def _lines(archive: tarfile.TarFile, file_name: str) -> list[str]:
 
 
 def _rating(line: str) -> tuple[str, list[int]]:
-    """Identifier and ratings; the mean and the standard deviation between them are left out."""
+    """Parse the identifier and the ratings of a line; the mean in the line must be that of the ratings."""
     try:
         key, mean, _, votes = line.split("\t")
         values = json.loads(votes)
         good = len(values) > 0 and all(type(value) is int and -4 <= value <= 4 for value in values)
-        good = good and math.isclose(float(mean), sum(values) / len(values), abs_tol=1e-6)
+        good = good and math.isclose(float(mean), sum(values) / len(values), abs_tol=1e-6)  # means are rounded
     except (ValueError, TypeError):
         good = False
     if not good:
-        raise DatasetError(f"The line {line[:80]!r} holds no ratings from -4 to 4 that have the mean beside them.")
+        raise DatasetError(f"The line {line[:80]!r} has no ratings from -4 to 4 with their mean.")
     return key, values
 
 
 def _text(line: str) -> tuple[str, str]:
     parts = line.split("\t", 2)
     if len(parts) != 3 or not parts[2].strip():
-        raise DatasetError(f"The line {line[:80]!r} holds no identifier, mean and text.")
+        raise DatasetError(f"The line {line[:80]!r} has no identifier, mean and text.")
     return parts[0], parts[2]
 
 
 def _groups(name: str, read: RatedTexts) -> IntArray:
-    """Sentences that belong together: of one review or article, rated by the same people, or variants of one text."""
+    """Group of each text: its review or article, a block rated by the same people, or the variants of a text."""
     if name == "tweets":
         return variant_groups(read.texts)
     if name == "films":
@@ -373,7 +371,7 @@ def _groups(name: str, read: RatedTexts) -> IntArray:
 
 
 def load_vader_texts(name: str, data_home: str | os.PathLike[str] | None) -> Dataset:
-    """Load one of the fetched sets by its name for `load_dataset`, if the archive is there; nothing is downloaded."""
+    """Load a set of texts for `load_dataset` if the archive was downloaded before; nothing is downloaded."""
     path = find_in_folders(
         lambda folder: folder / ARCHIVE if (folder / ARCHIVE).is_file() else None,
         ARCHIVE,
@@ -391,18 +389,18 @@ def fetch_vader_texts(
     n_features: int = 1000,
     data_home: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Load rated sentences of product reviews, film reviews or newspaper editorials; download them if need be.
+    """Load rated sentences of product reviews, film reviews or newspaper editorials; download them if necessary.
 
-    The archive of 2.3 MB comes from the public repository of the VADER project at a fixed commit. It is used only if
-    its sha256 is the known one, and kept for the next call.
+    The archive of 2.3 MB is downloaded from the public repository of the VADER project at a fixed commit. Its sha256 is
+    checked, and it is kept for the next call.
 
     Parameters
     ----------
     name : {"products", "films", "news", "tweets"}
-        Which texts. The tweets are bundled too: `load_tweets`.
+        The set of texts. The tweets are also bundled: `load_tweets`.
     archive : str or path, default=None
-        A copy of ``hutto_ICWSM_2014.tar.gz`` that you have already; it is in ``additional_resources`` of the source
-        distribution of vaderSentiment 3.3.2. None searches ``data_home`` and downloads it otherwise.
+        An existing copy of ``hutto_ICWSM_2014.tar.gz``, which is in ``additional_resources`` of the source distribution
+        of vaderSentiment 3.3.2. None searches ``data_home``, and downloads it if it is not there.
     n_features : int, default=1000
         Number of words and pairs of words, as in `load_tweets`.
     data_home : str or path, default=None
@@ -411,24 +409,25 @@ def fetch_vader_texts(
     Returns
     -------
     Dataset
-        With the same parts as `load_tweets`: ``tokens``, ``votes``, ``counts``, sparse X, and D. 3,708 sentences on
-        products and 5,190 of newspapers have 20 ratings each, 10,605 on films 15 to 29. ``groups`` holds, for products
-        and news, the review or article of each sentence; for films, the block of sentences that the same people rated.
+        With the same attributes as `load_tweets`: ``tokens``, ``votes``, ``counts``, sparse X, and D. 3,708 sentences
+        on products and 5,190 of newspapers have 20 ratings each, 10,605 on films 15 to 29. ``groups`` holds, for
+        products and news, the review or article of each sentence; for films, the block of sentences that the same
+        people rated.
 
     Raises
     ------
     DatasetError
-        If the download fails, or the archive is not the published one.
+        If the download fails, or the archive differs from the published one.
 
     Notes
     -----
     The sentences are the property of their authors and are not part of this package; the ratings are published under
     the MIT licence.
 
-    In the film reviews, thirty sentences in a row have the same number of ratings, and the place of a rating in its row
-    identifies the rater: within such a block, the means of the columns vary five times as much as after shuffling. So
-    raters can be distinguished there: ``raters[i, j]`` is the number of the rater of ``votes[i, j]``. In the other sets
-    the position carries no information, and ``raters`` is None.
+    In the film reviews, blocks of thirty consecutive sentences have the same number of ratings, and the position of a
+    rating in its row identifies the rater: within a block, the means of the columns vary five times as much as after
+    shuffling. So ``raters[i, j]`` is the number of the rater of ``votes[i, j]``. In the other sets the position
+    carries no information, and ``raters`` is None.
 
     References
     ----------
@@ -469,4 +468,5 @@ def fetch_vader_texts(
     )
     if name != "films" or dataset.votes is None:
         return dataset
-    return dataset.changed(raters=groups[:, None] * 100 + np.arange(dataset.votes.shape[1]))  # at most 29 in a row
+    # numbers of raters are unique for up to 100 ratings in a row; there are at most 29
+    return dataset.changed(raters=groups[:, None] * 100 + np.arange(dataset.votes.shape[1]))

@@ -23,7 +23,7 @@ from skldl.exceptions import DataError
 from skldl.neural._cpnn import _parts, label_codes
 from skldl.tabular import TableEncoder
 from skldl.tabular._encoder_fit import MISSING_CATEGORY
-from skldl.tabular._softmax_weights import softmax_weights
+from skldl.tabular._explain import softmax_weights
 from skldl.trees._flat_trees import FlatTrees
 from skldl.trees._newton_tree import NewtonTree
 from skldl.utils.files import whole_file

@@ -99,7 +99,7 @@ class LabelEffectsDisplay(Display):
         labels = [str(name) for name in explanation.prediction.index]
         title, meaning = TITLES[explanation.how]
         table = explanation.table
-        from skldl.tabular._explain_row import NEIGHBOURS
+        from skldl.tabular._explain import NEIGHBOURS
 
         if explanation.how == NEIGHBOURS:
             pairs = zip(table["training row"], table["distance"], strict=True)

@@ -19,10 +19,8 @@ from skldl.exceptions import DataError, ModelFileError
 from skldl.persistence import read
 from skldl.tabular import TableEncoder, explain_row
 from skldl.tabular._encoder import Unusual, add_counts
-from skldl.tabular._explain_row import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, replacement_effects
-from skldl.tabular._interval_columns import COVERS, LEVEL, interval_columns
-from skldl.tabular._prediction import answer_names, checked_keep
-from skldl.tabular._softmax_weights import softmax_weights
+from skldl.tabular._explain import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, replacement_effects, softmax_weights
+from skldl.tabular._prediction import COVERS, LEVEL, answer_names, checked_keep, interval_columns
 from skldl.utils.column_names import check_columns
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import sum_to_one

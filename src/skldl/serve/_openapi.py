@@ -7,7 +7,7 @@ import skldl
 from skldl.data._cells import BOOLEAN, CATEGORY, NUMBER
 from skldl.serve._bodies import CSV, DIGITS, JSON, PARQUET
 from skldl.serve._model import ServedModel
-from skldl.tabular._interval_columns import LEVEL
+from skldl.tabular._prediction import LEVEL
 
 _ERRORS = {
     "400": "The body or a parameter cannot be read.",

@@ -28,7 +28,7 @@ from skldl.serve._errors import PARAMETERS, RequestError
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
 from skldl.serve._model import GIVEN, TRUE, Answer, ServedModel
-from skldl.tabular._interval_columns import COVERS, LEVEL
+from skldl.tabular._prediction import COVERS, LEVEL
 from skldl.utils.spelling import split_list
 
 SMALL_BODY = 2**15

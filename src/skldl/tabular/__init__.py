@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from skldl.tabular._choice import Choice, choose_model
     from skldl.tabular._drift import DriftMonitor
     from skldl.tabular._encoder import TableEncoder
-    from skldl.tabular._explain import ColumnEffects, column_effects, feature_weights
-    from skldl.tabular._explain_row import RowExplanation, explain_row
+    from skldl.tabular._explain import ColumnEffects, RowExplanation, column_effects, explain_row, feature_weights
     from skldl.tabular._fit import FitOptions, FittedTable, fit_table
     from skldl.tabular._models import AUTO
     from skldl.tabular._prediction import predict_table
@@ -37,8 +36,7 @@ __getattr__ = lazy_names(
         "_choice": ("Choice", "choose_model"),
         "_drift": ("DriftMonitor",),
         "_encoder": ("TableEncoder",),
-        "_explain": ("ColumnEffects", "column_effects", "feature_weights"),
-        "_explain_row": ("RowExplanation", "explain_row"),
+        "_explain": ("ColumnEffects", "RowExplanation", "column_effects", "explain_row", "feature_weights"),
         "_models": ("AUTO",),
         "_prediction": ("predict_table",),
         "_fit": ("FitOptions", "FittedTable", "fit_table"),

@@ -1,8 +1,8 @@
-"""The description of a model of a table, which its file keeps: training data, choice, quality, and rows if wanted.
+"""The description of a model in its file: training data, choice, quality, and training rows on request.
 
-A model file keeps a hash of each training row, so that ``skldl explain`` can leave these rows out: a row cannot be
-computed from its hash, but who has a row can check whether it was in the training table. Rows themselves are kept only
-if that is asked for; estimators that predict from training rows hold them, encoded, in any case (`rows_in`).
+The description has a hash of each training row, so that ``skldl explain`` can leave out these rows: a row cannot be
+computed from its hash, but anybody who has a row can check whether it was in the training table. Rows are stored only
+on request; estimators that predict from training rows contain them, encoded, in any case (`rows_in`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,18 +19,18 @@ from skldl.exceptions import DataError, Parameter
 from skldl.tabular._choice import Choice, failures_of
 from skldl.utils.typing import BoolArray
 
-MAX_KEPT_ROWS = 100_000
+MAX_KEPT_ROWS = 100_000  # chosen by hand
 MAX_HASHED_ROWS = 100_000
-"""For larger tables no hashes are kept: they would need more space than the model."""
-_HASH_BYTES = 6
+"""For larger tables there are no hashes, which would be larger than the model; chosen by hand."""
+_HASH_BYTES = 6  # two of 100,000 rows have the same hash with a probability of 2e-5
 
 
 @dataclass(eq=False)
 class Made:
-    """What a fit, in memory or in chunks, has made and found.
+    """The results of a fit in memory or in chunks.
 
-    ``rows`` are the parts of the description that hold training rows or their hashes, and ``floor`` the numbers of the
-    noise floor of the votes.
+    ``rows`` are the parts of the description with training rows or their hashes, and ``floor`` the numbers of the noise
+    floor of the votes.
     """
 
     pipeline: Pipeline
@@ -50,7 +50,7 @@ class Made:
 def described_model(
     pipeline: Pipeline, choice: Choice, why: list[str], floor_numbers: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The model, its candidates and its expected score in plain values, for the description in the model file."""
+    """Describe the model, its candidates and its expected score in plain values."""
     return {
         "features": dict(pipeline[0].kinds_),
         "rows_in_model": rows_in(pipeline),
@@ -81,7 +81,7 @@ def described_model(
 
 
 def _plain_setting(setting: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting in plain values, its parameters without the steps they belong to."""
+    """A setting in plain values, without the steps of the pipeline in the names."""
     return {
         name.rpartition("__")[2]: value if isinstance(value, int | float | str) else repr(value)
         for name, value in setting.items()
@@ -91,8 +91,8 @@ def _plain_setting(setting: Mapping[str, Any]) -> dict[str, Any]:
 def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
     """Hash the features and the distribution of each row, labels in the order of the model.
 
-    The hash does not depend on the order of the columns, on further columns, or on how the file was written: numbers
-    are rounded to nine digits, degrees to six.
+    The hash does not depend on the order of the columns, on further columns, or on the format of the file: numbers are
+    rounded to nine digits, degrees to six.
 
     Examples
     --------
@@ -112,16 +112,16 @@ def row_hashes(encoder: Any, table: Any, D: Any) -> list[str]:
 
 
 def unseen_rows(hashes: Iterable[str], known: str) -> BoolArray:
-    """Which rows a model has not learned from, given their `row_hashes` and, as one text, those of its training."""
+    """Mark the rows that were not in the training table; ``known`` are the hashes of the training table as one text."""
     width = 2 * _HASH_BYTES
     seen = {known[start : start + width] for start in range(0, len(known), width)}
     return np.array([row not in seen for row in hashes], dtype=bool)
 
 
 def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -> dict[str, Any]:
-    """Rows of the training table to be kept with the model, drawn at random where it has more.
+    """Draw rows of the training table that are stored with the model, in plain types.
 
-    In plain types: ``positions`` in the table, and ``rows``, features and then degrees.
+    ``positions`` are their positions in the table; each of the ``rows`` has its features and then its degrees.
     """
     check_number_kept(n_rows)
     every = np.arange(dataset.n_samples)
@@ -135,7 +135,7 @@ def kept_rows(dataset: Dataset, kinds: dict[str, str], n_rows: int, seed: int) -
 
 
 def check_number_kept(n_rows: int) -> None:
-    """Raise an error for numbers of rows that no model file keeps."""
+    """Raise an error if the number of rows to store in a model file is not valid."""
     if not 0 < n_rows <= MAX_KEPT_ROWS:
         raise DataError(
             Parameter("keep_rows", n_rows), f" must be from 1 to {MAX_KEPT_ROWS:,}, or left out to keep none."
@@ -143,12 +143,12 @@ def check_number_kept(n_rows: int) -> None:
 
 
 def rows_in(estimator: Any) -> list[str]:
-    """Names of the parts of a fitted estimator that hold training rows, encoded as numbers, such as ``["AAKNN"]``."""
+    """Names of the parts of a fitted estimator that contain encoded training rows, such as ``["AAKNN"]``."""
     return sorted({type(part).__name__ for part in _parts(estimator) if getattr(type(part), "_keeps_rows", False)})
 
 
 def _parts(value: Any, depth: int = 0) -> Iterator[Any]:
-    """An estimator and the estimators in its attributes, lists and tuples among them."""
+    """Yield an estimator and the estimators in its attributes, also in lists and tuples."""
     if isinstance(value, BaseEstimator):
         yield value
         value = vars(value)

@@ -1,8 +1,8 @@
-"""Drift: how unlike the training table new rows are, as numbers that a monitor can read.
+"""Drift: differences between new rows and the training table, as numbers for a monitor.
 
-A model file keeps a `TrainingReference`: centres of groups of encoded training rows, never a row itself, how far other
-training rows are from the nearest of them, and the mean prediction. `DriftMonitor` compares new rows with it, piece by
-piece.
+A model file contains a `TrainingReference`: centres of clusters of encoded training rows (never single rows), distances
+of other training rows to the nearest centre, and the mean prediction. `DriftMonitor` compares new rows with it, piece
+by piece.
 """
 
 import json
@@ -18,18 +18,18 @@ from sklearn.metrics import pairwise_distances_argmin_min
 
 from skldl.utils.typing import FloatArray
 
-MOST_CENTRES = 100
-MOST_CENTRE_CELLS = 500_000
-FEWEST_ROWS_OF_A_CENTRE = 5
-"""A centre of fewer rows is left out: it would disclose too much about them."""
-ROWS_PER_CHUNK = 1000
+# Chosen by hand:
+MAX_CENTRES = 100
+MAX_CENTRE_CELLS = 500_000  # 2 MB in the model file
+MIN_ROWS_OF_CENTRE = 5  # the centre of fewer rows would disclose too much about them, and is left out
+ROWS_PER_CHUNK = 1000  # of which distances are computed
 FAR_QUANTILE = 0.99
-FEWEST_ROWS = 30
-"""Minimum number of new rows for a warning about their distances and mean."""
+MIN_ROWS = 30  # new rows for warnings about distances and the mean prediction
+MAX_Z, MAX_TOTAL_VARIATION = 5, 0.02  # of the mean prediction: a shift above both gives a warning
 
 
 class TrainingReference:
-    """Summary of the training table, to be compared with new rows.
+    """Summary of the training table for the comparison with new rows.
 
     Parameters
     ----------
@@ -43,20 +43,21 @@ class TrainingReference:
     Attributes
     ----------
     centres_ : ndarray of shape (n_centres, n_features)
-        Means of groups of at least five similar rows, to measure distances to; of all rows where there are few.
+        Means of clusters of at least five training rows; the mean of all rows if there are no such clusters.
     far_ : float
-        The distance to the nearest of them that one in a hundred other training rows exceeds.
+        Quantile .99 of the distances of other training rows to the nearest centre.
     typical_ : float
-        The median of that distance.
+        Median of these distances.
     mean_prediction_, deviation_ : ndarray of shape (n_labels,)
         Mean and standard deviation of the predictions.
     n_rows_ : int
-        Number of rows behind them.
+        Number of rows of which they were computed.
     """
 
     def __init__(self, features: Any, P: FloatArray, seed: int = 0) -> None:
         n_rows = features.shape[0]
         order = np.random.default_rng(seed).permutation(n_rows)
+        # half of the rows make the centres, so that the distances of the other half are like those of new rows
         n_grouped = max(1, (n_rows + 1) // 2)
         grouped, probe = features[np.sort(order[:n_grouped])].astype(np.float32), np.sort(order[n_grouped:])
         self.centres_ = _centres(grouped, seed)
@@ -67,36 +68,36 @@ class TrainingReference:
 
     def _check_fitted_state(self) -> None:
         if not isinstance(self.centres_, np.ndarray) or self.centres_.ndim != 2:
-            raise ValueError("the centres of the training rows are no table")
+            raise ValueError("centres_ of the reference is not a matrix")
         for name in ("mean_prediction_", "deviation_"):
             if not isinstance(getattr(self, name), np.ndarray) or getattr(self, name).ndim != 1:
-                raise ValueError(f"{name} is no row of numbers")
+                raise ValueError(f"{name} of the reference is not a vector")
 
 
 def _centres(rows: Any, seed: int) -> FloatArray:
-    """Centres of groups of similar rows, without those of very small groups; the mean of all if there are no others."""
-    n_centres = min(MOST_CENTRES, rows.shape[0] // (2 * FEWEST_ROWS_OF_A_CENTRE), MOST_CENTRE_CELLS // rows.shape[1])
+    """Centres of clusters of rows, without small clusters; the mean of all rows if there are no others."""
+    n_centres = min(MAX_CENTRES, rows.shape[0] // (2 * MIN_ROWS_OF_CENTRE), MAX_CENTRE_CELLS // rows.shape[1])
     if n_centres > 1:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than centres: the rest are empty
+            warnings.simplefilter("ignore", ConvergenceWarning)  # some clusters are empty if many rows are equal
             groups = KMeans(n_centres, n_init=1, max_iter=20, random_state=seed).fit(rows)
-        large = np.bincount(groups.labels_, minlength=n_centres) >= FEWEST_ROWS_OF_A_CENTRE
+        large = np.bincount(groups.labels_, minlength=n_centres) >= MIN_ROWS_OF_CENTRE
         if large.any():
             return np.asarray(groups.cluster_centers_[large], dtype=np.float32)
     return np.asarray(rows.mean(axis=0), dtype=np.float32).reshape(1, -1)
 
 
 def nearest_distances(reference: Any, features: Any) -> FloatArray:
-    """Euclidean distance of each row to the nearest reference row."""
+    """Euclidean distance of each row to the nearest row of the reference."""
     return np.asarray(pairwise_distances_argmin_min(features.astype(np.float32), reference)[1], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Some rows beside the training table: what `TableEncoder.unusual` counted, and the sum of their predictions.
+    """Comparison of some rows with the training table: unusual cells, sum of predictions, and distances.
 
-    ``distances`` are those of at most a thousand rows to the nearest centre of training rows; None, like the sum, if
-    the model keeps no reference.
+    ``unusual`` is the result of `TableEncoder.unusual`. ``distances`` are those of at most a thousand rows to the
+    nearest centre of training rows; None, like the sum, if the model has no reference.
     """
 
     n_rows: int
@@ -111,12 +112,12 @@ class DriftMonitor:
     Parameters
     ----------
     model : fitted pipeline
-        Encoder and model. What it keeps as ``reference_`` is compared with; models of older versions keep none.
+        Encoder and model. New rows are compared with its ``reference_``, if it has one.
 
     Attributes
     ----------
     n_rows : int
-        Number of rows seen.
+        Number of rows that were compared.
 
     Examples
     --------
@@ -140,7 +141,7 @@ class DriftMonitor:
         self._sum: Any = 0.0
 
     def update(self, table: Any, P: FloatArray) -> None:
-        """Look at some rows.
+        """Compare some rows with the training table.
 
         Parameters
         ----------
@@ -152,7 +153,7 @@ class DriftMonitor:
         self.add(self.look(table, P))
 
     def look(self, table: Any, P: FloatArray) -> "Comparison":
-        """Compare some rows with the training table, without counting them: another process can do this.
+        """Compare some rows without adding the result, such as in another process.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ class DriftMonitor:
         Returns
         -------
         Comparison
-            To be given to `add`.
+            The argument of `add`.
         """
         unusual = self.encoder.unusual(table)
         if self.reference is None or not len(table):
@@ -174,12 +175,12 @@ class DriftMonitor:
         return Comparison(len(table), unusual, np.asarray(P, dtype=np.float64).sum(axis=0), distances)
 
     def add(self, rows: "Comparison") -> None:
-        """Count rows that were compared.
+        """Add the result of a comparison.
 
         Parameters
         ----------
         rows : Comparison
-            What `look` found.
+            The result of `look`.
         """
         for what, counts in rows.unusual.items():
             self._unusual.setdefault(what, Counter()).update(counts)
@@ -195,11 +196,11 @@ class DriftMonitor:
         -------
         dict
             ``rows``; ``unknown_categories``, ``far_outside_range`` and ``empty_rows``, numbers of rows by column;
-            ``unknown_category_share``, the greatest share of rows with an unknown category in one column. If the model
-            keeps a reference: ``distance`` (``median`` of the distances to the nearest centre of training rows,
-            ``typical``, the same in the training table, and ``far_share``, the share of rows farther than all but one
-            in a hundred training rows) and ``prediction_shift`` (``total_variation`` between the mean predictions of
-            these rows and of the training table, and ``z``, the greatest shift of one label in standard errors).
+            ``unknown_category_share``, the largest fraction of rows with an unknown category in one column. If the
+            model has a reference: ``distance`` (``median`` of the distances to the nearest centre of training rows,
+            ``typical``, the median in the training table, and ``far_share``, the fraction of rows beyond the quantile
+            .99 of training rows) and ``prediction_shift`` (``total_variation`` between the mean predictions of these
+            rows and of the training table, and ``z``, the largest shift of a label in standard errors).
         """
         found: dict[str, Any] = {"rows": self.n_rows, **{what: dict(counts) for what, counts in self._unusual.items()}}
         worst = max(self._unusual.get("unknown_categories", Counter()).values(), default=0)
@@ -216,12 +217,12 @@ class DriftMonitor:
         error = self.reference.deviation_ * np.sqrt(1 / self.n_rows + 1 / self.reference.n_rows_)
         found["prediction_shift"] = {
             "total_variation": float(0.5 * np.abs(shift).sum()),
-            "z": float(np.max(np.abs(shift) / np.maximum(error, 1e-9))),
+            "z": float(np.max(np.abs(shift) / np.maximum(error, 1e-9))),  # 1e-9: the error of a constant is 0
         }
         return found
 
     def to_json(self) -> str:
-        """`numbers`, as the file of ``--monitor`` holds them.
+        """Return `numbers` as JSON, for the file of ``--monitor``.
 
         Returns
         -------
@@ -245,18 +246,19 @@ class DriftMonitor:
                 lines.append(f"Column {column!r} {meaning} in {count:,} of {self.n_rows:,} rows.")
         if empty := numbers.get("empty_rows", {}).get("rows"):
             lines.append(f"All features are empty in {empty:,} of {self.n_rows:,} rows.")
-        if self.n_rows >= FEWEST_ROWS and "distance" in numbers:
+        if self.n_rows >= MIN_ROWS and "distance" in numbers:
             far = numbers["distance"]["far_share"]
+            # .01 is expected; .05 by hand, plus three standard errors of a fraction of about .01
             if far > 0.05 + 3 * np.sqrt(0.01 / min(self.n_rows, ROWS_PER_CHUNK)):
                 lines.append(
                     f"{far:.0%} of the rows are farther from the training rows than 99 % of the training table "
                     "are: predictions for them are extrapolations."
                 )
             shift = numbers["prediction_shift"]
-            if shift["z"] > 5 and shift["total_variation"] > 0.02:
+            if shift["z"] > MAX_Z and shift["total_variation"] > MAX_TOTAL_VARIATION:
                 lines.append(
-                    f"The mean prediction has moved by {shift['total_variation']:.3f} in total variation from that of "
-                    "the training table: the rows are of another mix."
+                    f"The mean prediction differs by {shift['total_variation']:.3f} in total variation from that of "
+                    "the training table: the distribution of the rows has changed."
                 )
         return lines
 

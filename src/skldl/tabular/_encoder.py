@@ -26,15 +26,15 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from skldl.data._cells import (
-    _TRUTH_OR_DIGIT,
     BOOLEAN,
     CATEGORY,
     DATE,
     NUMBER,
     TEXT,
-    _word,
+    TRUTH_OR_DIGIT,
     as_frame,
     as_words,
+    canonical_word,
 )
 from skldl.data._kinds import ColumnKind
 from skldl.exceptions import TableError
@@ -59,7 +59,7 @@ RARE = "(rare)"
 BLOCK_ROWS = 10_000
 """Number of rows encoded at a time: typed copies of all rows would take several times the memory of the table."""
 MAX_DENSE_CELLS = 2**20
-"""Features of records may be a dense array of up to 8 MiB: building a sparse matrix takes longer for a few rows."""
+"""Features of records may be a dense array of up to 8 MiB: for a few rows, a sparse matrix takes longer to build."""
 MAX_EXACT_INTEGER = 2**53
 """Larger integers are not all representable as floats."""
 MAX_FLOAT = np.finfo(np.float64).max
@@ -68,24 +68,24 @@ Unusual = dict[str, dict[str, int]]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turn a DataFrame with numbers, categories, booleans, text and missing values into features.
+    """Encode a DataFrame with numbers, categories, booleans, dates, text and missing values as features.
 
     Parameters
     ----------
     text : sequence of str, default=()
-        Columns of prose, to be cut into n-grams.
+        Columns of text, encoded by their n-grams.
     categories : sequence of str, default=()
-        Columns to take as categories though they hold numbers, such as a postcode.
+        Columns of numbers to treat as categories, such as a postcode.
     max_categories : int, default=100
         Maximum number of features for each column of categories; the rarer categories share one of them.
     max_text_features : int, default=2000
         Maximum number of n-grams for each text column; the most frequent ones are used.
     dense : bool, default=False
-        Whether the features must be an array; otherwise they are a sparse matrix where most of them are zero.
+        Whether the features must be an array; otherwise they are a sparse matrix if most of them are zero.
     text_ngrams : {"auto", "words", "characters"}, default="auto"
-        What text is cut into: single words and pairs of neighbouring words; or pieces of two to four letters, which
-        serve single words, languages without blanks between words, compounds and misspelt words. "auto" takes words
-        for columns whose cells hold three words or more in the mean, and characters for others.
+        N-grams of text columns: single words and pairs of neighbouring words; or two to four characters, for single
+        words, languages without blanks between words, compounds and misspelt words. "auto" uses words for columns with
+        a mean of three words or more in a cell, and characters for others.
     hashed_text : int, default=None
         Hash the n-grams of each text column to this number of features, instead of keeping the most frequent ones;
         n-grams then have no names. `fit_chunks` needs it for text columns: counts of all n-grams have no bound.
@@ -210,7 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find out the kind of each column and learn medians, scales, categories and n-grams.
+        """Detect the kind of each column, and compute medians, scales, categories and n-grams.
 
         Medians of more than 200,000 rows are those of 200,000 rows drawn at random.
 
@@ -238,10 +238,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_chunks(self, read: Callable[[], Iterable[Any]]) -> Self:
-        """Learn from a table that is read twice in chunks: the same as `fit` learns from the whole.
+        """Fit the encoder to a table that is read twice in chunks.
 
-        Medians of more than 200,000 rows are those of 200,000 rows drawn at random, or of fewer if there are more than
-        41 columns of numbers.
+        Medians of more than 200,000 rows are those of 200,000 rows drawn at random, or of 2²³ cells if there are more
+        than 41 columns of numbers.
 
         Parameters
         ----------
@@ -774,7 +774,7 @@ class _Lookup:
         for at in self.truth:
             cell = found[at]
             if isinstance(cell, str):
-                found[at] = _TRUTH_OR_DIGIT[cell.strip().lower()]
+                found[at] = TRUTH_OR_DIGIT[cell.strip().lower()]
             elif not (cell is None or isinstance(cell, bool) or cell in (0, 1)):
                 raise TypeError
         return found
@@ -803,7 +803,7 @@ def _columns(get: Callable[[Mapping[str, Any]], tuple[Any, ...]] | None, records
 def _word_of(cell: Any) -> str | None:
     """Return a cell of JSON as `skldl.data` writes the same cell of a table as a word."""
     if isinstance(cell, str):
-        return _word(cell.strip())
+        return canonical_word(cell.strip())
     if (type(cell) is int and abs(cell) <= MAX_EXACT_INTEGER) or (type(cell) is float and math.isfinite(cell)):
         return f"{cell:.15g}"
     raise TypeError

@@ -25,9 +25,9 @@ from skldl.data._cells import (
     TEXT,
     as_frame,
     as_words,
+    check_cells,
     checked_numbers,
     checked_truth,
-    refuse_cells,
 )
 from skldl.data._kinds import ColumnKind, as_dates, date_parts, notes_on_columns, show_date
 from skldl.exceptions import DataError, Parameter, TableError
@@ -44,15 +44,15 @@ TEXT_NGRAMS: dict[str, dict[str, Any]] = {
     "characters": {"analyzer": "char_wb", "ngram_range": (2, 4)},
 }
 _NGRAM = {"words": re.compile(r"\b\w\w"), "characters": re.compile(r"\S")}
-"""Patterns of texts that have at least one n-gram."""
+"""Patterns of texts that have at least one n-gram of this kind."""
 PROSE_WORDS = 3
 """A text column whose cells have at least this mean number of words is treated as prose; chosen by hand."""
 MEDIAN_ROWS = 200_000
-"""Medians of more rows are computed on a sample of this size: 1.25 σ / √200,000, their standard error, is .003 σ."""
+"""Medians of more rows are computed on a sample of this size; their standard error, 1.25 σ / √200,000, is .003 σ."""
 MEDIAN_CELLS = 2**23
-"""Maximum number of cells of this sample in a fit in chunks (64 MiB): more than 41 columns have fewer rows."""
+"""Maximum number of cells of this sample in a fit in chunks (64 MiB): with more than 41 columns, it has fewer rows."""
 MAX_CATEGORIES_IN_CHUNKS = 100_000
-"""Maximum number of different categories of a column in a fit in chunks, which counts them in memory."""
+"""Maximum number of different categories of a column in a fit in chunks, to bound memory; chosen by hand."""
 SPARSE_BELOW = 0.3
 """Features are a sparse matrix if the fraction of nonzeros is smaller, as in scikit-learn's `ColumnTransformer`."""
 
@@ -104,7 +104,7 @@ def typed_numbers(
     at = len(names)
     for name, (written, parts) in dates.items():
         times = as_dates(table[name], written)
-        refuse_cells(table[name], times.isna() & table[name].notna(), "the model expects a date")
+        check_cells(table[name], times.isna() & table[name].notna(), "the model expects a date")
         numbers[:, at : at + len(parts)] = date_parts(times)[parts]
         at += len(parts)
     return numbers
@@ -128,8 +128,8 @@ class EncoderFit:
     encoder : TableEncoder
         The encoder to fit.
     in_memory : bool, default=False
-        Whether the whole table is in memory, so that the fit may use as much memory: text keeps its words (it must then
-        come in one chunk), and medians of up to 200,000 rows are exact for any number of columns.
+        Whether the whole table is in memory, so that memory need not be bounded: n-grams of text are counted instead of
+        hashed (all rows must then be one chunk), and medians of up to 200,000 rows are exact for any number of columns.
 
     Examples
     --------
@@ -207,7 +207,9 @@ class EncoderFit:
                 raise TableError(shown, " is no kind of column. know_columns sets this parameter.")
         self._columns = columns
         self._prose = {name: Prose(name) for name in encoder.text}
-        self._kinds = {name: ColumnKind(name) for name in columns if name not in {*encoder.text, *encoder.categories}}
+        given = {*encoder.text, *encoder.categories}
+        given |= {name for name, (kind, _) in (encoder.known_columns or {}).items() if kind != TEXT}
+        self._kinds = {name: ColumnKind(name) for name in columns if name not in given}
         encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
 
     def _decide_kinds(self) -> None:
@@ -220,21 +222,22 @@ class EncoderFit:
             if name in self._prose:
                 encoder.kinds_[name] = TEXT
                 cut = detail if kind == TEXT else ""
-                # known to be text in the whole table, but without text in these rows: no features
+                # a column that is known to be text gets no features if these rows have no text in it
                 if not cut or cut in self._prose[name].holds:
                     encoder.text_ngrams_[name] = cut or self._prose[name].cut(encoder.text_ngrams)
             elif name in encoder.categories:
                 encoder.kinds_[name] = CATEGORY
             else:
-                seen = self._kinds[name]
-                encoder.kinds_[name] = seen.kind() if kind in ("", TEXT) else kind
-                if encoder.kinds_[name] == DATE:
-                    encoder.dates_[name] = (detail if kind == DATE else str(seen.date_format()), DATE_PARTS)
+                if name in self._kinds:
+                    kind, detail = self._kinds[name].kind(), str(self._kinds[name].date_format())
+                encoder.kinds_[name] = kind
+                if kind == DATE:
+                    encoder.dates_[name] = (detail, DATE_PARTS)
         if encoder.text_ngrams_ and encoder.hashed_text is None and not self.in_memory:
             raise TableError(
-                f"The text column {next(iter(encoder.text_ngrams_))!r} is read in chunks: say ",
+                f"The text column {next(iter(encoder.text_ngrams_))!r} is read in chunks: set ",
                 Parameter("hashed_text", 16384),
-                ", or another number of features that its n-grams are hashed to.",
+                ", or another number of features to which its n-grams are hashed.",
             )
         if not encoder.text_ngrams_ and set(encoder.kinds_.values()) == {TEXT}:
             raise TableError(
@@ -312,7 +315,7 @@ class _Statistics:
                     f"Column {name!r} holds more than {MAX_CATEGORIES_IN_CHUNKS:,} different texts, too many for "
                     "categories. Leave it out with ",
                     Parameter("drop", [name]),
-                    "; if it is prose, say ",
+                    "; if it is prose, set ",
                     Parameter("text", [name]),
                     ".",
                 )

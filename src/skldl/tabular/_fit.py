@@ -1,8 +1,8 @@
-"""`fit_table`: from a table to a fitted pipeline with a description of its choice and its quality.
+"""`fit_table`: a fitted pipeline for a table, with a description of its choice and its quality.
 
-A table in memory, or in files that fit into it, is fitted by `_fit_in_memory`; files that are read in chunks by
-`skldl.tabular._chunked_fit`. Which of the two depends on the options and on the size of the files alone, never on the
-memory that happens to be free: the same call makes the same kind of model on every machine.
+`_fit_in_memory` fits tables in memory and files that fit into it; `skldl.tabular._chunked_fit` fits files that are read
+in chunks. The decision depends on the options and the size of the files, never on the free memory, so that the same
+call makes the same kind of model on every machine.
 """
 
 import os
@@ -24,8 +24,18 @@ from skldl.ensemble._auto import BUDGET
 from skldl.exceptions import DataError, Message, Parameter, TableError
 from skldl.names import algorithm_titles
 from skldl.selection._fitting import MODEL_STEP, fit_arguments, with_encoder
-from skldl.tabular._auto import LEAST_ROWS, MOST_ROWS, fit_pool, why_pool
-from skldl.tabular._choice import FOLDS, SELECTION_ROWS, Choice, choose_model, doubts, reasons
+from skldl.tabular._choice import (
+    FOLDS,
+    MAX_ROWS,
+    MIN_ROWS,
+    SELECTION_ROWS,
+    Choice,
+    choose_model,
+    doubts,
+    fit_pool,
+    reasons,
+    why_pool,
+)
 from skldl.tabular._chunked_fit import GIB, FitState, chunk_candidate, fit_in_chunks
 from skldl.tabular._description import MAX_HASHED_ROWS, Made, described_model, kept_rows, row_hashes
 from skldl.tabular._encoder import TableEncoder
@@ -36,54 +46,54 @@ from skldl.utils.missing import has_gaps
 from skldl.utils.parameters import check_value
 
 MAX_BYTES_IN_MEMORY = 2 * GIB
-"""Larger files are not read into memory unless ``stream=False`` asks for it; chosen by hand, for computers of 16 GB."""
+"""Larger files are read into memory only with ``stream=False``; chosen by hand, for computers with 16 GB."""
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions:
-    """Options of `fit_table`: how the model is chosen, what is kept with it, and how large tables are read.
+    """Options of `fit_table` for the choice of the model, the content of its file, and the reading of large tables.
 
     Parameters
     ----------
     preset : {"best", "fast"}, default=None
-        What the model auto is: best (a pool of all kinds of models, or one of them if the pool gains less than 1 %) or
-        fast (the best of four quick models; of three, without the forest, if the table holds more than 5 million
-        numbers). By default best from 30 to 50,000 rows, else fast.
+        Models that are tried for auto: best (a pool of all kinds of models, or one of them if the pool gains less than
+        1 %) or fast (the best of four quick models; of three, without the forest, if the table has more than 5 million
+        cells). By default best from 30 to 50,000 rows, else fast.
     budget : float or str, default=None
         Time for the preset best, in seconds or with a unit, such as 90s or 10min; members that would take longer are
         left out.
     values : sequence of float, default=None
-        Numbers that the labels stand for, as in 1,2,3: the predictions then have an expected value. By default the
-        names of the labels, if all are numbers.
+        Numbers that the labels represent, such as 1,2,3: predictions then have an expected value. By default the names
+        of the labels, if all are numbers.
     folds : int, default=None
         Number of folds of the cross-validation, by default 5; for the preset fast and named models.
     splits : str or path, default=None
-        Take the folds from this file: a table with a header and one line for each row, whose first column names the
-        fold in which the row is tested; an empty cell, or train, means never. For the preset fast and named models.
+        File with the folds: a table with a header and one line for each row, whose first column is the fold in which
+        the row is tested; an empty cell, or train, means never. For the preset fast and named models.
     selection_rows : int, default=None
-        Rows on which the model is chosen, by default 5000, drawn at random where the table has more; it then learns
-        from all rows. For the preset fast and named models.
+        Maximum number of rows for the choice of the model, by default 5000, drawn at random; the model is then fitted
+        to all rows. For the preset fast and named models.
     intervals : bool, default=False
-        Keep a quarter of the rows (with groups, of the groups) for calibration, so that predictions can have intervals;
-        the model learns from the others.
+        Use a quarter of the rows (with groups, of the groups) for calibration, so that predictions can have intervals;
+        the model is fitted to the others.
     keep_rows : int, default=None
-        Number of rows of the table to keep in the model file, so that the service can show the nearest of them; by
+        Number of rows of the table to store in the model file, so that the service can show the nearest of them; by
         default none. Everyone who has the file can read them.
     stream : bool, default=None
         Read the files of the table in chunks, several times, so that they need not fit into memory. The model is then
-        sa-bfgs-cv, or the one that is named, which must learn in chunks; text columns are hashed; the estimate comes
-        from rows that are held out. By default files of up to 2 GiB (CSV as it is, Parquet unpacked) are read into
-        memory; larger ones are read in chunks if the named model learns in chunks, and are an error otherwise.
+        sa-bfgs-cv, or the named one, which must support chunks; text columns are hashed; the estimate is computed on
+        rows that are held out. By default files of up to 2 GiB (for Parquet unpacked) are read into memory; larger
+        files are read in chunks if the named model supports them, and are an error otherwise.
     memory : int or str, default="1GiB"
-        Bound on memory for a table in chunks, such as 800MiB or 4GiB: it sets how many rows are read at a time.
+        Bound on memory for a table in chunks, such as 800MiB or 4GiB: it determines the number of rows in a chunk.
     cache : int or str, default="10GiB"
-        Disk space for a table in chunks: the encoded rows are kept beside the state of the fit until the model is
-        written, so that the files are parsed only three to five times. If they take more than this, or half of the free
-        space, they are encoded in every pass. 0 keeps none.
+        Maximum disk space for a table in chunks: the encoded rows are stored with the state of the fit until the model
+        is written, so that the files are parsed only three to five times. If they take more than this, or than half of
+        the free space, they are encoded in every pass. 0 stores none.
     scheduler : str, default=None
         Address of a Dask scheduler, such as tcp://host:8786: its workers read the files in chunks, one file each,
-        encode their rows, keep them in memory and fit the model. They must see the files under the same names.
+        encode their rows, keep them in memory and fit the model. The files must have the same paths on all workers.
 
     Examples
     --------
@@ -114,7 +124,7 @@ NOT_IN_CHUNKS = {
     "selection_rows": "the model learns from all rows but those that are held out",
     "intervals": "no rows are kept for calibration",
 }
-"""Options that have no part in a fit in chunks, and why."""
+"""Options that are not available for a fit in chunks, with the reasons."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +136,11 @@ class FittedTable:
     model : Pipeline
         Encoder and estimator, fitted: ``model.predict(table)`` returns distributions.
     description : dict
-        What it is, in plain values: `skldl.save` keeps it with the model, ``skldl inspect`` shows it.
+        Description of the model in plain values, which `skldl.save` stores and ``skldl inspect`` shows.
     choice : Choice
-        How it was chosen.
+        The candidates, their scores and the estimate.
     why : list of str
-        The same in words.
+        The reasons for the choice, as sentences.
     warnings : list of str
         Notes for the user.
 
@@ -162,7 +172,7 @@ def fit_table(
     on_progress: Tell | None = None,
     state: FitState | None = None,
 ) -> FittedTable:
-    """Train a model on a table, and estimate how good it is.
+    """Fit a model to a table, and estimate its quality on new rows.
 
     Parameters
     ----------
@@ -170,27 +180,26 @@ def fit_table(
         Features and labels: in memory, or in files. Files can be larger than the memory, see ``stream`` in
         `FitOptions`.
     columns : Columns, str or sequence of str, default=None
-        Roles of the columns; names or patterns alone, such as ``"emo_*"``, are the label columns. A dataset of
-        `skldl.data.from_table` knows them.
+        Roles of the columns; names or patterns without `Columns`, such as ``"emo_*"``, are the label columns. Not
+        needed for a dataset of `skldl.data.from_table`.
     model : str, default="auto"
-        Name of a model in any spelling, or "auto": the most accurate that can be found, see ``preset`` in `FitOptions`.
+        Name of a model in any spelling, or "auto" to choose the most accurate one, see ``preset`` in `FitOptions`.
     settings : mapping, default=None
         Hyper-parameters of the named model, such as ``{"alpha": 0.1}``.
     options : FitOptions, default=None
-        How the model is chosen, what is kept with it, and how large tables are read.
+        Options for the choice of the model, the content of its file, and the reading of large tables.
     random_state : int, default=0
-        Seed of everything that is drawn.
+        Seed of all random draws.
     on_progress : callable, default=None
-        Called with a word on what is going to run.
+        Called with a description of each step.
     state : FitState, default=None
-        Keeps what passes over a table in chunks have found, so that the same call can go on after it was stopped.
+        Storage of the results of passes over a table in chunks, so that an interrupted fit can be continued.
 
     Returns
     -------
     FittedTable
         The fitted pipeline and its description. With ``intervals`` among the options the pipeline has the attributes
-        ``intervals_``, for the shares of as many votes, and ``true_intervals_``, for the distribution behind them,
-        where the labels are votes.
+        ``intervals_`` and, if the labels are votes, ``true_intervals_`` for the distribution from which they are drawn.
 
     Examples
     --------
@@ -212,7 +221,7 @@ def fit_table(
         table = open_table(sources, given, in_chunks=_asks_for_chunks(options))
     columns = roles_in(table, columns or ())
     _check_values(options, columns, random_state)
-    candidates_for(model, settings)  # a name that is not known is an error before the table is read
+    candidates_for(model, settings)  # raises errors about the model before the table is read
     tell = on_progress or (lambda text: None)
     if isinstance(table, TableFiles) and is_read_in_chunks(table, model, settings, options):
         made = fit_in_chunks(table, columns, model, settings, options, random_state, tell, state)
@@ -224,7 +233,7 @@ def fit_table(
     else:
         _check_in_memory(table, options)
         with table.naming_rows() if isinstance(table, TableFiles) else nullcontext():
-            # the dataset is not named here, so that its table can be released when it is encoded
+            # no variable refers to the dataset here, so that its table can be freed after it is encoded
             made = _fit_in_memory(
                 _as_dataset(table, columns, options), columns, model, settings, options, random_state, tell
             )
@@ -248,9 +257,9 @@ def fit_table(
 
 
 def is_read_in_chunks(table: TableFiles, model: str, settings: Mapping[str, Any] | None, options: FitOptions) -> bool:
-    """Whether files are read in chunks; an error if they should be, and the model or an option needs all rows at once.
+    """Whether files are read in chunks, from the options and the size of the files.
 
-    This depends on the options and the size of the files alone.
+    It is an error if they should be read in chunks, but the model or an option needs all rows in memory.
     """
     asked = _asks_for_chunks(options)
     if options.stream is False or not (asked or table.n_bytes > MAX_BYTES_IN_MEMORY):
@@ -274,14 +283,15 @@ def is_read_in_chunks(table: TableFiles, model: str, settings: Mapping[str, Any]
                 Parameter("stream", False),
                 ".",
             )
-    if not asked and is_auto(model, settings):  # the pool and the fast choice need memory: no other model unasked
+    # the candidates of auto need all rows; another model is fitted only if the user sets stream=True
+    if not asked and is_auto(model, settings):
         raise TableError(
             *place,
             Parameter("model", "auto"),
-            f" compares models that need all rows in memory. Name one that learns in chunks "
+            f" compares models that need all rows in memory. Name one that can be fitted in chunks "
             f"({', '.join(algorithm_titles('chunks'))}), or set ",
             Parameter("stream", True),
-            ", which takes SA-BFGS-CV.",
+            ", which fits SA-BFGS-CV.",
         )
     try:
         chunk_candidate(model, settings)
@@ -295,7 +305,7 @@ def _asks_for_chunks(options: FitOptions) -> bool:
 
 
 def _check_in_memory(table: Any, options: FitOptions) -> None:
-    """Raise an error if a table in memory, or a source that can be read only once, was to be read in chunks."""
+    """Raise an error if the options request chunks for a table in memory or a source that can be read only once."""
     if not _asks_for_chunks(options):
         return
     raise TableError(
@@ -306,7 +316,7 @@ def _check_in_memory(table: Any, options: FitOptions) -> None:
 
 
 def _as_dataset(table: Any, columns: Columns, options: FitOptions) -> Dataset:
-    """The table as a dataset, with given splits if there are any."""
+    """Read the table as a dataset, with the splits in the options."""
     if isinstance(table, Dataset):
         dataset = table
         if dataset.sample_weight is not None and not dataset.sample_weight.all():
@@ -337,7 +347,7 @@ def _fit_in_memory(
     label_columns = list(dataset.label_names if dataset.columns is None else dataset.columns.labels)
     dataset, calibration = keep_calibration_rows(dataset, options.intervals, random_state)
     label_names = list(dataset.label_names)
-    label_values(label_names, options.values)  # an error before the fit, not after
+    label_values(label_names, options.values)  # raises errors before the fit
     preset, budget = options.preset, options.budget
     if has_gaps(dataset.D):
         asked = model
@@ -396,7 +406,7 @@ def _fit_in_memory(
 
 
 def _check_values(options: FitOptions, columns: Columns, random_state: int) -> None:
-    """Raise an error for values that no table could make valid."""
+    """Raise an error for options that are not valid for any table."""
     if options.folds is not None and options.folds < 2:
         raise DataError(
             Parameter("folds", options.folds), ": at least 2 are needed to test a model on rows that it has not seen."
@@ -412,7 +422,7 @@ def _check_values(options: FitOptions, columns: Columns, random_state: int) -> N
 
 
 def _check_no_folds(options: FitOptions, dataset: Dataset) -> None:
-    """Raise an error for options that the preset "best" would not use."""
+    """Raise an error for options that the preset "best" does not use."""
     for name in ("folds", "selection_rows"):
         if getattr(options, name) is not None:
             raise DataError(
@@ -435,7 +445,7 @@ def _check_no_folds(options: FitOptions, dataset: Dataset) -> None:
 
 
 def _rows_of(encoder: TableEncoder, dataset: Dataset, keep_rows: int | None, seed: int) -> dict[str, Any]:
-    """Training rows in the description: sorted hashes, and the rows themselves if that is asked for."""
+    """Training rows for the description: sorted hashes, and on request the rows themselves."""
     rows: dict[str, Any] = {}
     if dataset.n_samples <= MAX_HASHED_ROWS:
         rows["training_rows"] = "".join(sorted(row_hashes(encoder, dataset.X, dataset.D)))
@@ -451,7 +461,7 @@ def _listed(names: str | Sequence[str]) -> list[str]:
 def _with_gaps(
     dataset: Dataset, model: str, settings: Mapping[str, Any] | None, *, wants_pool: bool
 ) -> tuple[Dataset, str, Mapping[str, Any] | None]:
-    """The rows and the model for a table with empty label cells: by default a model that learns from such rows."""
+    """The rows and the model for a table with empty label cells; for auto, a model that supports missing degrees."""
     if model.casefold() != "auto":
         reading = (settings or {}).get("missing", "auto")
         dataset = dataset if reading == "auto" else dataset.changed(reading=reading)
@@ -468,7 +478,7 @@ def _with_gaps(
             "table with skldl.incomplete.complete.",
         )
     note = f"SA-BFGS-CV was taken, which learns from the degrees that were observed (missing={dataset.reading!r})."
-    if dataset.reading == "renormalised":  # sums below one leave no other reading
+    if dataset.reading == "renormalised":  # with sums below one, the degrees can only be true degrees
         note = Message(
             f"{note} If they are true degrees, so that an empty cell is 0, set ",
             Parameter("model", "sa-bfgs-cv"),
@@ -481,7 +491,7 @@ def _with_gaps(
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
-    """The preset of the automatic choice; an empty text for a model that is named."""
+    """The preset of the automatic choice; an empty string for a named model."""
     if model.casefold() != "auto":
         if preset is not None or budget is not None:
             raise DataError(
@@ -497,4 +507,4 @@ def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
         raise DataError(Parameter("preset", preset), " is not one of best, fast.")
     if budget is not None and preset == "fast":
         raise DataError(Parameter("budget"), " belongs to ", Parameter("preset", "best"), ".")
-    return preset or ("best" if LEAST_ROWS <= n_rows <= MOST_ROWS or budget is not None else "fast")
+    return preset or ("best" if MIN_ROWS <= n_rows <= MAX_ROWS or budget is not None else "fast")

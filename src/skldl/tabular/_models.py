@@ -1,4 +1,4 @@
-"""The candidates for a table: those of the automatic choice, and a named one with its parameters."""
+"""Candidates for a table: those of the automatic choice, or a named one with its parameters."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,22 +11,22 @@ from skldl.selection import BASELINE, Candidate
 
 
 def _refined(candidate: Candidate) -> Candidate:
-    """Penalties of maximum entropy models are searched between the values of the grid, too."""
+    """Also search the penalty of maximum entropy models between the values of the grid."""
     return replace(candidate, refine="alpha") if candidate.path == "alpha" else candidate
 
 
 FOREST_CELLS = 5_000_000
-"""Tables with more numbers than this are too large for the forest of the quick choice."""
+"""Maximum number of cells for the forest in the quick choice, which would take minutes; chosen by hand."""
 AUTO = (BASELINE, *(_refined(find_candidate(word)) for word in ("SA-BFGS", "AA-kNN", "Forest")))
-"""What ``--model auto`` chooses from, and what ``skldl evaluate`` compares by default.
+"""The candidates of ``--model auto`` with the preset fast, and the default of ``skldl evaluate``.
 
-In a tie the earlier and simpler wins. A linear model, neighbours and trees: they differ in what they can see, and all
-end in reasonable time.
+In a tie the first of them is chosen, which is simpler. A linear model, neighbours and trees are different kinds of
+models, and all of them are fast.
 """
 
 
 def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> list[Candidate]:
-    """The candidates to choose from: a few for "auto", or the one that is named, with its hyper-parameters.
+    """The candidates for a model: several for "auto", else the named one with its hyper-parameters.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def candidates_for(model: str, settings: Mapping[str, Any] | None = None) -> lis
 
 
 def is_auto(model: str, settings: Mapping[str, Any] | None = None) -> bool:
-    """Whether the model is to be chosen; then there is none that settings could belong to."""
+    """Whether the model is chosen automatically; settings are then an error."""
     if model.casefold() != "auto":
         return False
     if settings:
@@ -53,7 +53,7 @@ def is_auto(model: str, settings: Mapping[str, Any] | None = None) -> bool:
 
 
 def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], list[str]]:
-    """The candidates of the quick choice that end in reasonable time on a table of this size, and notes on the others.
+    """The candidates of the quick choice that are fast on a table of this size, and notes on the others.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def quick_candidates(n_rows: int, n_features: int) -> tuple[list[Candidate], lis
 
 
 def with_settings(candidate: Candidate, settings: Mapping[str, Any]) -> Candidate:
-    """Fix hyper-parameters of a candidate; what is fixed is no longer chosen.
+    """Set hyper-parameters of a candidate, which are then not searched.
 
     ``min_samples_leaf`` is short for ``regressor__min_samples_leaf``.
 
@@ -109,14 +109,14 @@ def _built(candidate: Candidate) -> Any:
     model = candidate.make()
     if not isinstance(model, BaseLDL):
         raise StudyError(
-            f"{candidate.name} is no label distribution learner. Derive it from skldl.BaseLDL; in Python, AARegressor "
-            "and PTClassifier make one of any regressor or classifier."
+            f"{candidate.name} is not a label distribution learner. Derive it from skldl.BaseLDL; in Python, "
+            "AARegressor and PTClassifier wrap any regressor or classifier."
         )
     return model
 
 
 def limited_to(candidate: Candidate, n_train: int) -> Candidate:
-    """Leave out numbers of neighbours that are more than the rows to learn from."""
+    """Remove numbers of neighbours from the grid that are larger than the number of training rows."""
     values = candidate.grid.get("n_neighbors")
     if values is None or max(values) <= n_train:
         return candidate

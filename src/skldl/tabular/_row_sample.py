@@ -1,4 +1,4 @@
-"""Rows drawn at random from a stream: which ones depends on their numbers and the seed, not on the chunks."""
+"""Random samples of the rows of a stream, which depend on the positions of the rows and a seed, not on the chunks."""
 
 from typing import Any
 
@@ -9,35 +9,35 @@ from skldl.utils.typing import AnyArray, BoolArray
 
 
 def row_keys(first: int, n_rows: int, seed: int) -> AnyArray:
-    """Return a number from 0 to 2⁶⁴ − 1 for each row, as if drawn at random: SplitMix64 (Steele, Lea and Flood, 2014).
+    """Return a pseudorandom integer from 0 to 2⁶⁴ − 1 for each row, by SplitMix64 (Steele, Lea and Flood, 2014).
 
-    It is the same for a row whatever comes before and after it; another seed makes other numbers.
+    It depends on the position of the row and the seed alone.
     """
     step = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ over the golden ratio: multiples of it are spread evenly
-    with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is meant
+    with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is intended
         start = _mixed((np.uint64(seed) + np.uint64(1)) * step)
         return _mixed(start + (np.arange(first, first + n_rows, dtype=np.uint64) + np.uint64(1)) * step)
 
 
 def mixed_keys(keys: AnyArray, seed: int) -> AnyArray:
-    """Return other numbers for other seeds, the same for the same key."""
+    """Return pseudorandom integers that depend on the keys and the seed."""
     return _mixed(keys ^ row_keys(0, 1, seed)[0])
 
 
 def _mixed(keys: Any) -> Any:
-    """Apply the finaliser of SplitMix64, a bijection whose output bits all depend on all input bits."""
+    """Apply the finaliser of SplitMix64: a bijection in which each output bit depends on all input bits."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
 
 
 def drawn(keys: AnyArray, fraction: float) -> BoolArray:
-    """Say which rows belong to a fraction of all, drawn by their keys."""
+    """Mark the rows of a random fraction, drawn by their keys."""
     return keys < np.uint64(min(int(fraction * 2**64), 2**64 - 1))
 
 
 class RowSample:
-    """A fixed number of rows of a stream, each with the same chance: those with the smallest keys.
+    """A uniform sample of a fixed number of rows of a stream: those with the smallest keys.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class RowSample:
         self._parts: list[pd.DataFrame] = []
 
     def update(self, rows: pd.DataFrame) -> None:
-        """Add the rows that follow those added before. They are not copied, and must not change afterwards."""
+        """Add the next rows of the stream. They are not copied, and must not be changed afterwards."""
         keys = row_keys(self.n_rows, len(rows), self._seed)
         positions = np.arange(self.n_rows, self.n_rows + len(rows))
         self.n_rows += len(rows)
@@ -67,7 +67,7 @@ class RowSample:
         if len(rows):
             self._parts.append(rows)
             self._keys, self._positions = np.append(self._keys, keys), np.append(self._positions, positions)
-        if len(self._keys) > 1.25 * self._size:  # not at every update, since all parts are copied
+        if len(self._keys) > 1.25 * self._size:  # not after each update, since this copies all parts
             self._shrink()
 
     def _shrink(self) -> None:
@@ -77,17 +77,17 @@ class RowSample:
         self._keys, self._positions = self._keys[kept], self._positions[kept]
 
     def parts(self) -> list[pd.DataFrame]:
-        """Return the rows drawn so far, in the order of the stream, in pieces."""
+        """Return the sampled rows, in the order of the stream, in pieces."""
         if len(self._keys) > self._size:
             self._shrink()
         return self._parts
 
     def rows(self) -> pd.DataFrame:
-        """Return the rows drawn so far, in the order of the stream."""
+        """Return the sampled rows, in the order of the stream."""
         parts = self.parts()
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def positions(self) -> AnyArray:
-        """Return their numbers in the stream, from 0."""
+        """Return the positions of the sampled rows in the stream."""
         self.parts()
         return self._positions

@@ -1,4 +1,4 @@
-"""Uncertainty of a model of `fit_table`: calibration rows, noise floor, a reference for drift."""
+"""Calibration rows, noise floor and the reference for drift, which `fit_table` adds to a fitted pipeline."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,14 +14,14 @@ from skldl.uncertainty import explainable_share
 from skldl.uncertainty._intervals import Intervals
 from skldl.utils.missing import has_gaps
 
-CALIBRATION_SHARE = 0.25
-MOST_REFERENCE = 2000
+CALIBRATION_FRACTION = 0.25  # of the rows, or groups; chosen by hand
+MAX_REFERENCE_ROWS = 2000  # behind the reference for drift; chosen by hand
 
 
 def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple[Dataset, Dataset | None]:
-    """Split off the rows (with groups: whole groups) that calibrate the intervals, if such are wanted.
+    """Split a dataset into training rows and, if ``intervals``, calibration rows; groups are kept together.
 
-    Returns the rows to learn from, and those to calibrate on or None.
+    Returns both parts; without intervals the second is None.
     """
     if not intervals:
         return dataset, None
@@ -33,15 +33,15 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
             ", drop the rows with empty label cells, or fill the table with skldl.incomplete.complete.",
         )
     rest, held = hold_out(
-        dataset.n_samples, CALIBRATION_SHARE, random_state=seed, groups=dataset.groups, name="The table"
+        dataset.n_samples, CALIBRATION_FRACTION, random_state=seed, groups=dataset.groups, name="The table"
     )
     left = len(rest) if dataset.groups is None else len(np.unique(dataset.groups[rest]))
     if left < 2:
         what = "rows" if dataset.groups is None else "groups"
         raise DataError(
             Parameter("intervals", True),
-            f" keeps a quarter of the {what} for calibration, and of this table that leaves one to "
-            f"learn from. At least 3 {what} are needed; intervals of 90 % need 9 for calibration.",
+            f" keeps a quarter of the {what} for calibration, which leaves one of this table for training. "
+            f"At least 3 {what} are needed; intervals of 90 % need 9 for calibration.",
         )
     return dataset.take(rest), dataset.take(held)
 
@@ -49,14 +49,14 @@ def keep_calibration_rows(dataset: Dataset, intervals: bool, seed: int) -> tuple
 def add_uncertainty(
     pipeline: Pipeline, training: Dataset, calibration: Dataset | None, estimate: Estimate, seed: int
 ) -> tuple[Sequence[str], dict[str, Any]]:
-    """Give a fitted pipeline its reference for drift and, with calibration rows, its intervals.
+    """Add the reference for drift and, with calibration rows, the intervals to a fitted pipeline.
 
-    It gets the attributes ``reference_`` and ``intervals_``, and ``true_intervals_`` where the labels are votes. X of
-    the training rows is the table, or the output of the encoder; that of the calibration rows is the table. Returns
-    messages for the user and the numbers of the noise floor.
+    They are the attributes ``reference_`` and ``intervals_``, and ``true_intervals_`` if the labels are votes. X of
+    the training rows is the table or the encoded table; X of the calibration rows is the table. Returns messages for
+    the user and the numbers of the noise floor.
     """
     lines, numbers = noise_floor_of(training, estimate)
-    some = np.sort(np.random.default_rng(seed).permutation(training.n_samples)[:MOST_REFERENCE])
+    some = np.sort(np.random.default_rng(seed).permutation(training.n_samples)[:MAX_REFERENCE_ROWS])
     rows = training.take(some).X
     features = pipeline[0].transform(rows) if hasattr(rows, "columns") else rows
     pipeline.reference_ = TrainingReference(features, np.asarray(pipeline[-1].predict(features)), seed)
@@ -72,36 +72,37 @@ def add_uncertainty(
     if votes is not None:
         pipeline.true_intervals_ = Intervals.of_the_truth(votes, P, scale, groups, seed)
         line += (
-            " They are for the shares of as many votes; skldl predict --covers true gives those for the true "
+            " They are for the fractions of as many votes; skldl predict --covers true gives intervals for the true "
             "distribution behind them."
         )
     elif calibration.counts is not None:
-        line += " They are for the shares of as many votes, not for the true distribution."
+        line += " They are for the fractions of as many votes, not for the true distribution."
     return [*lines, line], numbers
 
 
 def noise_floor_of(dataset: Dataset, estimate: Estimate) -> tuple[list[str], dict[str, Any]]:
-    """Describe the share of the divergence that is noise of the votes, and the share of the rest that is explained.
+    """Describe the divergence that is due to the noise of the votes, and the fraction of the rest that is explained.
 
-    Sentences, and the numbers ``noise_floor``, ``noise_floor_error`` (standard error) and ``explained`` (share of the
-    explainable divergence; None if there is none). Without counts of votes there are none.
+    Returns sentences and the numbers ``noise_floor``, ``noise_floor_error`` (standard error) and ``explained``
+    (fraction of the explainable divergence, or None); both are empty without counts of votes.
     """
     floor = dataset.noise_floor(["kullback_leibler"]).get("kullback_leibler")
     if floor is None:
         return [], {}
-    share = explainable_share(estimate.loss, estimate.reference_loss, floor.value)
-    known = share == share
+    explained = explainable_share(estimate.loss, estimate.reference_loss, floor.value)
+    known = not np.isnan(explained)
     line = (
         f"Noise floor {floor.value:.4g} ± {floor.standard_error:.2g}: with {floor.n_votes:.3g} votes a row, even the "
         "true distributions would have this divergence. "
     )
     line += (
-        f"Of what can be explained, {estimate.reference_loss:.4g} − {floor.value:.4g}, the model explains {share:.1%}."
+        f"Of the explainable divergence, {estimate.reference_loss:.4g} − {floor.value:.4g}, the model explains "
+        f"{explained:.1%}."
         if known
         else "Always predicting the mean reaches it, so that there is nothing left to explain."
     )
     return [line], {
         "noise_floor": floor.value,
         "noise_floor_error": floor.standard_error,
-        "explained": share if known else None,
+        "explained": explained if known else None,
     }
