@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from scipy.special import softmax
 
-from skldl.tabular import fit_table
-from skldl.tabular._drift import DriftMonitor, TrainingReference, nearest_distances
+from skldl.tabular import DriftMonitor, fit_table
 
 WEIGHTS = np.random.default_rng(1).normal(size=(3, 3))
 
@@ -76,33 +76,48 @@ def test_few_rows_and_models_without_a_reference_are_counted_only(model):
     assert "All features are empty in 40 of 40 rows." in empty.warnings()
 
 
-def test_reference_of_few_of_sparse_and_of_wide_rows():
-    P = np.full((60, 2), 0.5)
-    X = np.random.default_rng(0).normal(size=(60, 5))
-    dense, thin = TrainingReference(X, P), TrainingReference(sparse.csr_matrix(X), P)
-    assert dense.far_ == pytest.approx(thin.far_, rel=1e-5)
-    assert 1 <= len(dense.centres_) <= 3
-    np.testing.assert_allclose(
-        nearest_distances(dense.centres_, X[:4]),
-        np.sqrt(((X[:4, None] - dense.centres_[None]) ** 2).sum(axis=2)).min(axis=1),
-        atol=1e-3,
-    )
-    assert TrainingReference(X[:1], P[:1]).far_ == 0.0
-    assert TrainingReference(np.zeros((300, 20_000)), np.full((300, 2), 0.5)).centres_.shape == (1, 20_000)
-    dense._check_fitted_state()
-    dense.mean_prediction_ = "x"
-    with pytest.raises(ValueError, match="mean_prediction_"):
-        dense._check_fitted_state()
-    dense.centres_ = [1]
-    with pytest.raises(ValueError, match="not a matrix"):
-        dense._check_fitted_state()
+def distances(model, frame):
+    """Distances of encoded rows to the nearest centre of training rows."""
+    features = model[0].transform(frame)
+    features = features.toarray() if sparse.issparse(features) else features
+    return cdist(features, model.reference_.centres_).min(axis=1)
 
 
-def test_a_reference_holds_no_row_of_the_training_table():
-    """A row far from all others makes a group of its own, which is left out."""
-    X = np.random.default_rng(0).normal(size=(400, 3))
-    X[::40] += 1000 * np.arange(1, 11)[:, None]
-    centres = TrainingReference(X, np.full((400, 2), 0.5)).centres_
-    assert len(centres) > 5
-    assert nearest_distances(centres, X[::40]).min() > 1
-    assert nearest_distances(X, centres).min() > 1e-3
+@pytest.mark.parametrize("n_towns", [3, 90])
+def test_distances_are_those_to_the_nearest_centre_of_dense_and_sparse_rows(n_towns):
+    frame = table(0, 600).assign(town=[f"t{row % n_towns}" for row in range(600)])
+    model = fit_table(frame, "d_*", model="sa-bfgs", settings={"alpha": 0.01}).model
+    assert sparse.issparse(model[0].transform(frame)) == (n_towns == 90)
+    assert 5 < len(model.reference_.centres_) <= 100
+    found = watched(model, frame[:40]).numbers()["distance"]
+    own = distances(model, frame[:40])
+    assert found["median"] == pytest.approx(np.median(own), rel=1e-4)
+    assert found["far_share"] == np.mean(own > model.reference_.far_)
+    assert distances(model, frame).min() > 1e-3  # no centre is a row
+
+
+def test_references_of_few_and_of_equal_rows(monkeypatch):
+    few = fit_table(table(0, 2), "d_*", model="mean").model.reference_
+    assert few.centres_.shape[0] == 1
+    equal = table(0, 300).assign(a=0.0, b=0.0, c=0.0, town="Ulm")
+    assert len(fit_table(equal, "d_*", model="mean").model.reference_.centres_) == 1
+    monkeypatch.setattr("skldl.tabular._drift.MAX_CENTRE_CELLS", 5 * 7)  # five features: at most seven centres
+    assert len(fit_table(table(0, 300), "d_*", model="mean").model.reference_.centres_) <= 7
+
+
+@pytest.mark.parametrize(("name", "value"), [("mean_prediction_", "x"), ("deviation_", np.eye(2)), ("centres_", [1])])
+def test_a_reference_from_a_model_file_is_checked(name, value):
+    reference = fit_table(table(0, 40), "d_*", model="mean").model.reference_
+    reference._check_fitted_state()
+    setattr(reference, name, value)
+    with pytest.raises(ValueError, match=name):
+        reference._check_fitted_state()
+
+
+def test_rows_far_from_all_others_make_no_centre():
+    """Such a row would make a cluster of its own, whose centre would disclose it."""
+    frame = table(0, 800)
+    frame.loc[::40, "a"] += 1000 * np.arange(1, 21)
+    model = fit_table(frame, "d_*", model="mean").model
+    assert len(model.reference_.centres_) > 5
+    assert distances(model, frame[::40]).min() > 0.1

@@ -11,15 +11,10 @@ from scipy.special import softmax
 
 import skldl
 from skldl.data import Columns, from_table
-from skldl.ensemble._auto import RECIPES, Recipe
-from skldl.ensemble._members import Member
 from skldl.exceptions import TableError
-from skldl.metrics import kullback_leibler, skill_ratio
+from skldl.metrics import Skill, kullback_leibler, skill_ratio
 from skldl.selection import BASELINE, Candidate, assign_folds, hold_out
-from skldl.selection._estimate import estimate_from_losses
 from skldl.tabular import FitOptions, TableEncoder, choose_model, fit_table
-from skldl.tabular._choice import Trial, best_first, doubts_on_skill, labels_of_one_fold
-from skldl.tabular._uncertain_fit import CALIBRATION_FRACTION
 
 
 class Flat(skldl.MeanDistribution):
@@ -65,9 +60,9 @@ def sums_and_products(n=240, seed=0):
     return pd.concat([table, labels], axis=1)
 
 
-def flattered(rows, seed):
-    """A member that says of itself that it is perfect, and predicts the mean: settings that have seen every row."""
-    return [Member("linear", skldl.MeanDistribution().fit(rows.X, rows.D), 1e-4, rows.D.copy(), 0.0, 0.0)]
+def flattered(rows):
+    """A member whose held-out predictions are perfect, but that predicts the mean: its settings have seen every row."""
+    return skldl.MeanDistribution().fit(rows.X, rows.D), 0.0, rows.D.copy()
 
 
 def noise(n=40, seed=0):
@@ -77,8 +72,8 @@ def noise(n=40, seed=0):
     return table.join(pd.DataFrame(scores / scores.sum(axis=1, keepdims=True), columns=["l_w", "l_x", "l_y", "l_z"]))
 
 
-def test_the_estimate_of_a_small_table_rests_on_nothing_that_has_seen_the_row(monkeypatch):
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": Recipe(flattered, lambda rows: "", 1.0)})
+def test_the_estimate_of_a_small_table_rests_on_nothing_that_has_seen_the_row(pool_of, monkeypatch):
+    pool_of(made=flattered)
     table, steps = noise(), []
     fitted = fit_table(table, "l_*", on_progress=steps.append)
     assert fitted.choice.best.divergence == 0
@@ -95,9 +90,8 @@ def test_the_estimate_of_a_small_table_rests_on_nothing_that_has_seen_the_row(mo
     assert "the skill is slightly too high" in larger.why[-1]
 
 
-def test_the_nested_estimate_is_that_of_a_plain_loop(monkeypatch):
-    quick = {name: RECIPES[name] for name in ("linear", "neighbours")}
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", quick)
+def test_the_nested_estimate_is_that_of_a_plain_loop(pool_of, monkeypatch):
+    pool_of("linear", "neighbours")
     table = sums_and_products(60).assign(person=np.repeat(np.arange(20), 3), w=np.linspace(0.5, 2, 60))
     estimate = fit_table(table, Columns("l_*", weight="w", groups="person"), random_state=3).choice.estimate
     fold_of = assign_folds(60, 5, random_state=3, groups=table["person"].to_numpy())
@@ -114,9 +108,8 @@ def test_the_nested_estimate_is_that_of_a_plain_loop(monkeypatch):
     assert estimate.loss == pytest.approx(np.average(estimate.losses, weights=table["w"]))
 
 
-def test_what_is_too_little_or_too_slow_for_a_nested_estimate(monkeypatch):
-    quick = {name: RECIPES[name] for name in ("linear", "neighbours")}
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", quick)
+def test_what_is_too_little_or_too_slow_for_a_nested_estimate(pool_of):
+    pool_of("linear", "neighbours")
     for n_groups, n_folds in ((2, None), (3, 3), (9, 5)):
         choice = fit_table(noise().assign(who=np.arange(40) % n_groups), Columns("l_*", groups="who")).choice
         assert (choice.nested, choice.n_folds if choice.nested else None) == (n_folds is not None, n_folds)
@@ -141,18 +134,14 @@ def test_progress_may_be_a_method_of_what_cannot_be_copied():
     assert screen.lines[0].startswith("fitting linear")
 
 
-def only_mean(monkeypatch):
-    """Members that are so bad that the mean distribution is chosen."""
-
-    def bad(rows, seed):
-        model = Flat().fit(rows.X, rows.D)
-        return [Member("linear", model, 1.0, np.tile(model.predict(rows.X[:1]), (len(rows.D), 1)), 1.0, 0.0)]
-
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": Recipe(bad, lambda rows: "", 1.0)})
+def bad(rows):
+    """A member that is so bad that the mean distribution is chosen."""
+    model = Flat().fit(rows.X, rows.D)
+    return model, 1.0, np.tile(model.predict(rows.X[:1]), (len(rows.D), 1))
 
 
-def test_where_every_fold_chooses_the_mean_the_skill_is_exactly_zero(monkeypatch):
-    only_mean(monkeypatch)
+def test_where_every_fold_chooses_the_mean_the_skill_is_exactly_zero(pool_of):
+    pool_of(made=bad)
     fitted = fit_table(noise(), "l_*")
     assert fitted.choice.nested
     assert fitted.choice.best.candidate.is_baseline
@@ -166,9 +155,9 @@ def test_where_every_fold_chooses_the_mean_the_skill_is_exactly_zero(monkeypatch
 
 
 @pytest.mark.parametrize("options", [FitOptions(), FitOptions(preset="fast"), FitOptions(intervals=True)])
-def test_a_mean_that_was_kept_is_judged_as_the_mean(monkeypatch, options):
+def test_a_mean_that_was_kept_is_judged_as_the_mean(pool_of, options):
     """It was said to have the skill of the choice, which took other models from other rows."""
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+    pool_of("linear")
     found = False
     for seed in range(6):
         fitted = fit_table(noise(seed=seed), "l_*", random_state=seed, options=options)
@@ -188,17 +177,17 @@ def test_a_mean_that_was_kept_is_judged_as_the_mean(monkeypatch, options):
     assert found
 
 
-def test_a_label_of_a_single_row_gives_no_skill(monkeypatch):
+def test_a_label_of_a_single_row_gives_no_skill(pool_of):
     """The mean of the other folds gives it nothing: its row had a loss of 36, and any model with a trace of it won."""
 
     class Trace(skldl.MeanDistribution):
         def _predict(self, X):
             return 0.999 * super()._predict(X) + 0.001 / self.n_labels_
 
-    def trace(rows, seed):
-        return [Member("linear", Trace().fit(rows.X, rows.D), 1e-4, rows.D.copy(), 0.0, 0.0)]
+    def trace(rows):
+        return Trace().fit(rows.X, rows.D), 0.0, rows.D.copy()
 
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": Recipe(trace, lambda rows: "", 1.0)})
+    pool_of(made=trace)
     table = noise(60).assign(l_z=0.0)
     table.loc[5, ["l_w", "l_x", "l_y", "l_z"]] = [0.0, 0.0, 0.0, 1.0]
     table.loc[table.index != 5, ["l_w", "l_x", "l_y"]] = table[["l_w", "l_x", "l_y"]].pipe(
@@ -217,10 +206,10 @@ def test_a_label_of_a_single_row_gives_no_skill(monkeypatch):
     "options",
     [{}, {"model": "sa-bfgs"}, {"model": "sa-bfgs", "options": FitOptions(intervals=True)}],
 )
-def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(monkeypatch, options):
+def test_what_a_single_row_shows_of_a_column_holds_in_every_fold(pool_of, options):
     """A word among numbers, a date that alone says which part is the month, text that is empty elsewhere."""
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
-    row = hold_out(60, CALIBRATION_FRACTION, random_state=0)[1][0]  # one of those kept for intervals
+    pool_of("linear")
+    row = hold_out(60, 0.25, random_state=0)[1][0]  # one of those kept for intervals
     table = noise(60).assign(remark=None, day="03/04/2024", answer="yes", prose="")
     table.loc[[row - 1, row + 1], "remark"] = ["3", "8"]
     table.loc[row, ["remark", "day", "answer", "prose"]] = ["ill", "03/25/2024", "7", "a long and sunny day"]
@@ -249,20 +238,23 @@ def test_labels_of_one_fold_are_those_that_a_model_has_not_seen():
     table = noise(60).assign(l_z=0.0)
     table.loc[[50, 51], ["l_w", "l_x", "l_y", "l_z"]] = [0.0, 0.0, 0.0, 1.0]
     table["l_w"] = 1 - table[["l_x", "l_y", "l_z"]].sum(axis=1)
-    dataset = from_table(table, "l_*")
-    fold_of = np.repeat([-1, 1, 0], [40, 10, 10])
-    assert labels_of_one_fold(dataset, fold_of)[0].startswith("The label 'l_z' occurs in the rows of one fold only")
+    dataset = from_table(table, "l_*").changed(splits=np.repeat([-1, 1, 0], [40, 10, 10])[:, None])
+
+    def notes(dataset):
+        return choose_model(dataset, [BASELINE], TableEncoder()).notes
+
+    assert notes(dataset)[0].startswith("The label 'l_z' occurs in the rows of one fold only")
     for other in (3, 45):  # a row that always trains, and one of the other fold
         D = dataset.D.copy()
         D[other] = [0.0, 0.0, 0.0, 1.0]
-        assert labels_of_one_fold(dataset.changed(D=D), fold_of) == []
+        assert notes(dataset.changed(D=D)) == ()
         weight = np.ones(60)
         weight[other] = 0.0
-        assert len(labels_of_one_fold(dataset.changed(D=D, sample_weight=weight), fold_of)) == 1
+        assert len(notes(dataset.changed(D=D, sample_weight=weight))) == 1
 
 
-def test_rows_without_weight_are_left_out_of_a_dataset(monkeypatch):
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+def test_rows_without_weight_are_left_out_of_a_dataset(pool_of):
+    pool_of("linear")
     table = noise(45)
     weight = np.r_[np.zeros(5), np.ones(40)]
     fitted = fit_table(from_table(table, "l_*").changed(sample_weight=weight), "l_*")
@@ -276,8 +268,8 @@ def test_a_table_of_polars():
     assert fitted.description["label_columns"] == ["l_w", "l_x", "l_y", "l_z"]
 
 
-def test_a_fold_that_cannot_be_fitted_costs_the_nested_estimate_alone(monkeypatch):
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+def test_a_fold_that_cannot_be_fitted_costs_the_nested_estimate_alone(pool_of):
+    pool_of("linear")
     table = noise(60)[["l_w", "l_x", "l_y", "l_z"]].assign(prose="")
     table.loc[31, "prose"] = "a long and sunny day"
     fitted = fit_table(table, Columns("l_*", text=["prose"]))
@@ -287,27 +279,26 @@ def test_a_fold_that_cannot_be_fitted_costs_the_nested_estimate_alone(monkeypatc
     assert any("could not be repeated without one of the folds" in line for line in fitted.warnings)
 
 
-def test_where_there_are_many_numbers_the_estimate_is_not_nested(monkeypatch):
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", {"linear": RECIPES["linear"]})
+def test_where_there_are_many_numbers_the_estimate_is_not_nested(pool_of, monkeypatch):
+    pool_of("linear")
     monkeypatch.setattr("skldl.tabular._choice.NESTED_CELLS", 40 * 5 - 1)
     assert not fit_table(noise(40), "l_*").choice.nested
     monkeypatch.setattr("skldl.tabular._choice.NESTED_CELLS", 40 * 5)
     assert fit_table(noise(40), "l_*").choice.nested
 
 
-def test_a_skill_of_rounding_size_is_none():
-    table = noise(30)
-    choice = fit_table(table, "l_*", model="mean").choice
-    D = table[["l_w", "l_x", "l_y", "l_z"]].to_numpy()
-    dataset = from_table(table, "l_*")
-    losses = kullback_leibler.rowwise(D, np.tile(D.mean(axis=0), (30, 1)))
-    slightly = estimate_from_losses(dataset, np.arange(30), losses * (1 - 1e-15), losses)
-    assert slightly.skill > 0
-    linear, forest = (Trial(Candidate(name, "skldl:SABFGS"), {}, 0.1) for name in ("linear", "forest"))
-    for tried, said in (([linear], "This model is"), ([linear, forest], "The choice, repeated on other rows, is")):
-        tiny = replace(choice, estimate=slightly, best=linear, candidates=tried)
-        assert not tiny.beats_mean
-        assert doubts_on_skill(tiny)[0].startswith(f"{said} not better than predicting the mean distribution")
+class Nearly(skldl.MeanDistribution):
+    """A model that differs from the mean distribution by rounding, for the better in every row."""
+
+    def _predict(self, X):
+        return super()._predict(X) * (1 + np.r_[1e-15, np.zeros(self.n_labels_ - 1)])
+
+
+@pytest.mark.parametrize(("low", "beats"), [(1e-10, False), (1e-8, True), (-0.1, False)])
+def test_a_skill_of_rounding_size_is_none(low, beats):
+    choice = fit_table(noise(30), "l_*", model="mean").choice
+    estimate = replace(choice.estimate, skill=Skill(low + 0.1, low, low + 0.2, 0.95))
+    assert replace(choice, estimate=estimate).beats_mean == beats
 
 
 def test_of_the_mean_alone_it_is_not_said_that_nothing_is_better():
@@ -336,21 +327,21 @@ def test_a_label_that_no_row_has_does_not_change_the_estimate():
 
 
 def test_of_equals_the_mean_distribution_is_first():
-    mean, other, better = (
-        Trial(BASELINE, {}, 0.3 + 1e-16),
-        Trial(Candidate("linear", "skldl:SABFGS"), {}, 0.3),
-        Trial(Candidate("kernel", "skldl:KernelRidgeLDL"), {}, 0.2),
-    )
-    assert best_first([other, mean]) == [mean, other]
-    assert best_first([other, mean, better]) == [better, other, mean]
+    dataset = from_table(sums_and_products(), "l_*")
+    equal, better = Candidate("equal", Nearly()), Candidate("linear", "skldl:SABFGS")
+    for candidates, expected in (
+        ([equal, BASELINE], ["Mean", "equal"]),
+        ([equal, better], ["linear", "Mean", "equal"]),
+    ):
+        choice = choose_model(dataset, [*candidates, BASELINE][: 2 + (better in candidates)], TableEncoder())
+        assert [trial.candidate.name for trial in choice.candidates] == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("strength", "n"), [(0.0, 40), (0.5, 60)])
-def test_the_estimate_of_small_tables_is_not_too_good(monkeypatch, strength, n):
+def test_the_estimate_of_small_tables_is_not_too_good(pool_of, strength, n):
     """Of pure noise, and with a signal; it may be a little too low, since each model learns from four fifths."""
-    quick = {name: RECIPES[name] for name in ("linear", "neighbours", "kernel")}
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", quick)
+    pool_of("linear", "neighbours", "kernel")
     weights = np.random.default_rng(11).normal(size=(5, 4))
 
     def draw(n, seed):

@@ -9,7 +9,6 @@ from skldl.data import Columns
 from skldl.exceptions import LengthMismatchError, TableError
 from skldl.metrics import kullback_leibler
 from skldl.tabular import column_effects, explain_row, feature_weights, fit_table
-from skldl.tabular._explain import _typical
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 
@@ -117,21 +116,34 @@ def test_rows_that_are_not_there(linear, table):
             explain_row(linear, table, row)
 
 
+class Recorder:
+    """A model of one column that remembers the cells for which it predicts."""
+
+    label_names_, feature_names_in_ = ["no", "yes"], ["c"]
+
+    def predict(self, table):
+        self.cells = table["c"].tolist()
+        return np.full((len(table), 2), 0.5)
+
+
 @pytest.mark.parametrize(
-    ("column", "kind", "typical"),
+    ("cells", "typical"),
     [
-        (pd.Series([1.0, 5.0, 3.0]), "number", 3.0),
-        (pd.Series(["1", "5", "3", None]), "number", 3.0),
-        (pd.Series([10115, 10115, 80331, 99999]), "category", "10115"),
-        (pd.Series([4.0, "4", 3.0]), "category", "4"),
-        (pd.Series(["b", "a", "b"]), "category", "b"),
-        (pd.Series([True, True, False]), "boolean", "True"),
-        (pd.Series(pd.to_datetime(["2024-01-02", "2024-01-02", "2024-03-01"])), "date", pd.Timestamp("2024-01-02")),
-        (pd.Series([None, None], dtype=object), "number", None),
+        (pd.Series([1.0, 5.0, 3.0]), 3.0),
+        (pd.Series(["1", "5", "3", None]), 3.0),
+        (pd.Series(["010", "010", "80331", "99999"]), "010"),
+        (pd.Series([4.0, "4", "x"]), "4"),
+        (pd.Series(["b", "a", "b"]), "b"),
+        (pd.Series([True, True, False]), "True"),
+        (pd.Series(pd.to_datetime(["2024-01-02", "2024-01-02", "2024-03-01"])), pd.Timestamp("2024-01-02")),
+        (pd.Series([None, None], dtype=object), None),
     ],
 )
-def test_typical_values(column, kind, typical):
-    assert _typical(column, kind) == typical
+def test_typical_values(cells, typical):
+    model = Recorder()
+    explanation = explain_row(model, pd.DataFrame({"c": cells}), 1)
+    assert explanation.how == "replacement"
+    assert model.cells == [typical]
 
 
 def test_the_typical_value_of_a_code_is_the_most_frequent_one(faces):

@@ -7,12 +7,11 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import skldl
-from skldl.cli import main
 from skldl.data import Columns
 from skldl.exceptions import DataError
 from skldl.names import algorithm_titles, find_candidate
 from skldl.tabular import FitOptions, fit_table
-from skldl.tabular._description import rows_in
+from skldl.tabular._description import rows_in  # every estimator says whether it holds training rows
 from skldl.testing import make_distributions
 
 FIXED = {"columns": Columns("emo_*", drop=["person"]), "model": "sa-bfgs", "settings": {"alpha": 0.01}}
@@ -83,18 +82,15 @@ def test_every_model_that_holds_training_rows_says_so(title):
     assert holds == bool(rows_in(model))
 
 
-def test_fit_keeps_and_inspect_tells(faces, tmp_path, capsys):
-    faces.to_csv(tmp_path / "faces.csv", index=False)
-    fit = ["fit", str(tmp_path / "faces.csv"), "--labels", "emo_*", "--drop", "person", "--out"]
-    out = str(tmp_path / "m.skldl")
-    assert main([*fit, out, "--model", "sa-bfgs", "--set", "alpha=0.01", "--keep-rows", "5"]) == 0
-    assert main(["inspect", out]) == 0
-    assert "5 training rows as they were" in capsys.readouterr().out
-    assert main([*fit, out, "--model", "aa-knn", "--set", "n_neighbors=3"]) == 0
-    assert main(["inspect", out]) == 0
-    assert "training rows, encoded, in AAKNN" in capsys.readouterr().out
-    assert main([*fit, out, "--model", "mean"]) == 0
-    assert main(["inspect", out]) == 0
-    assert "AAKNN" not in capsys.readouterr().out
-    assert main([*fit, out, "--model", "mean", "--keep-rows", "-3"]) == 2
-    assert "--keep-rows -3" in capsys.readouterr().err
+def test_fit_keeps_and_inspect_tells(faces, tmp_path, monkeypatch, cli):
+    monkeypatch.chdir(tmp_path)
+    faces.to_csv("faces.csv", index=False)
+    fit = "fit faces.csv --labels emo_* --drop person --out m.skldl --model"
+    for options, kept, said in (
+        ("sa-bfgs --set alpha=0.01 --keep-rows 5", True, "5 training rows as they were"),
+        ("aa-knn --set n_neighbors=3", True, "training rows, encoded, in AAKNN"),
+        ("mean", False, "AAKNN"),
+    ):
+        cli(f"{fit} {options}")
+        assert (said in cli("inspect m.skldl").out) == kept
+    assert "--keep-rows -3" in cli(f"{fit} mean --keep-rows=-3", status=2).err

@@ -5,19 +5,16 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 import skldl
 from skldl import AutoLDL
 from skldl.data import Columns, from_table
-from skldl.ensemble._auto import RECIPES
 from skldl.exceptions import DataError, StudyError, TableError, UnknownNameError
 from skldl.metrics import kullback_leibler
 from skldl.names import find_candidate
 from skldl.selection import BASELINE, Candidate, assign_folds, pairs_of
-from skldl.selection._fitting import with_encoder
-from skldl.tabular import AUTO, FitOptions, TableEncoder, _fit, choose_model, fit_table
-from skldl.tabular._choice import _sample
-from skldl.tabular._models import candidates_for, limited_to, with_settings
+from skldl.tabular import AUTO, FitOptions, TableEncoder, choose_model, fit_table
 
 QUICK = [BASELINE, find_candidate("sa-bfgs")]
 
@@ -27,27 +24,31 @@ def dataset(faces):
     return from_table(faces, Columns("emo_*", groups="person"))
 
 
-def test_settings_are_python_values():
-    linear = with_settings(find_candidate("sabfgs"), {"alpha": 0.5, "solver": "bfgs"})
-    assert linear.make().get_params() | {"alpha": 0.5, "solver": "bfgs"} == linear.make().get_params()
-    assert linear.grid == {}
-    assert linear.path == ""
-    refined = candidates_for("sabfgs", {"tol": 1e-4})[0]
-    assert (refined.path, refined.refine) == ("alpha", "alpha")
-    assert candidates_for("sabfgs", {"alpha": 1.0})[0].refine == ""
-    assert with_settings(BASELINE, {}) is BASELINE
+def fitted(faces, model, settings=None, **options):
+    """A named model of the faces, in two folds."""
+    columns = Columns("emo_*", drop=["person"])
+    return fit_table(faces, columns, model=model, settings=settings, options=FitOptions(folds=2, **options))
+
+
+def test_settings_are_python_values(faces):
+    linear = fitted(faces, "sabfgs", {"alpha": 0.5, "solver": "bfgs"})
+    assert linear.model[-1].get_params() | {"alpha": 0.5, "solver": "bfgs"} == linear.model[-1].get_params()
+    assert linear.choice.best.setting == {}
+    (alpha,) = fitted(faces, "sabfgs", {"tol": 1e-4}).choice.best.setting.values()
+    assert alpha not in find_candidate("sabfgs").grid["alpha"]  # searched between the values of the grid
     with pytest.raises(UnknownNameError, match=r"SA-BFGS has no parameter 'k'\. It has alpha, "):
-        with_settings(find_candidate("sabfgs"), {"k": 3})
+        fitted(faces, "sabfgs", {"k": 3})
     with pytest.raises(StudyError, match="fit_intercept = 'no' must be true or false"):
-        with_settings(find_candidate("sabfgs"), {"fit_intercept": "no"})
+        fitted(faces, "sabfgs", {"fit_intercept": "no"})
     with pytest.raises(UnknownNameError, match="No algorithm is called 'svm9'"):
-        candidates_for("svm9")
+        fitted(faces, "svm9")
 
 
-def test_numbers_of_neighbours_fit_the_table():
-    assert limited_to(find_candidate("aaknn"), 25).grid["n_neighbors"] == (20, 10, 5)
-    assert limited_to(find_candidate("aaknn"), 3).grid["n_neighbors"] == (3,)
-    assert limited_to(find_candidate("sabfgs"), 3) is find_candidate("sabfgs")
+@pytest.mark.parametrize(("n_rows", "expected"), [(120, {20, 10, 5}), (12, {5}), (6, {3})])
+def test_numbers_of_neighbours_fit_the_table(faces, n_rows, expected):
+    """In two folds, half of the rows are left to learn from."""
+    found = fitted(faces.iloc[:n_rows], "aaknn").choice.best.setting["n_neighbors"]
+    assert found in expected
 
 
 class Flat(skldl.MeanDistribution):
@@ -63,7 +64,10 @@ class Flat(skldl.MeanDistribution):
 def test_dense_features_where_a_model_needs_them(faces):
     table = faces.assign(town=[f"t{row % 40}" for row in range(len(faces))])
     dataset = from_table(table, Columns("emo_*", drop=["person"]))
-    assert with_encoder(Flat(), TableEncoder()).fit(dataset.X, dataset.D).predict(dataset.X).shape == (120, 3)
+    assert make_pipeline(TableEncoder(dense=True), Flat()).fit(dataset.X, dataset.D).predict(dataset.X).shape == (
+        120,
+        3,
+    )
     choice = choose_model(dataset, [Candidate("Flat", Flat())], TableEncoder())
     assert choice.skill[0] < 0
 
@@ -76,7 +80,7 @@ def test_the_choice_agrees_with_cross_validation_by_hand(dataset):
     means = []
     for train, test in pairs_of(assign_folds(120, 5, random_state=3, groups=dataset.groups)):
         assert not set(dataset.groups[train]) & set(dataset.groups[test])
-        model = with_encoder(skldl.SABFGS(fit_intercept=True, **choice.best.setting), TableEncoder())
+        model = make_pipeline(TableEncoder(), skldl.SABFGS(fit_intercept=True, **choice.best.setting))
         model.fit(dataset.X.iloc[train], dataset.D[train])
         means.append(kullback_leibler(dataset.D[test], model.predict(dataset.X.iloc[test])))
     assert choice.best.divergence == pytest.approx(np.mean(means), rel=1e-4)
@@ -91,7 +95,7 @@ def test_the_estimate_judges_each_fold_by_the_choice_of_the_others(dataset):
     losses = np.empty((3, 4), dtype=object)
     for fold, (train, test) in enumerate(pairs):
         for place, alpha in enumerate(grid):
-            model = with_encoder(skldl.SABFGS(alpha=alpha, fit_intercept=True), TableEncoder())
+            model = make_pipeline(TableEncoder(), skldl.SABFGS(alpha=alpha, fit_intercept=True))
             predicted = model.fit(dataset.X.iloc[train], dataset.D[train]).predict(dataset.X.iloc[test])
             losses[place, fold] = kullback_leibler.rowwise(dataset.D[test], predicted)
     expected, total, reference = [], 0.0, 0.0
@@ -151,13 +155,12 @@ def test_weights_count_in_the_choice(faces):
 
 
 def test_a_large_table_is_represented_by_some_rows_and_says_so(dataset, faces):
-    rows = _sample(dataset, 50, seed=0)
-    assert 50 <= len(rows) <= 53
-    assert np.isin(dataset.groups, dataset.groups[rows]).sum() == len(rows)
-    choice = choose_model(dataset, QUICK, TableEncoder(), selection_rows=60)
-    assert 60 <= choice.n_rows <= 63
+    for selection_rows in (50, 60):  # whole groups, of three rows each
+        choice = choose_model(dataset, QUICK, TableEncoder(), selection_rows=selection_rows)
+        assert choice.n_rows in (selection_rows, selection_rows + 1, selection_rows + 2)
+        assert choice.n_rows % 3 == 0
     no_groups = from_table(pd.DataFrame({"x": range(30), "a": 0.5, "b": 0.5}), ["a", "b"])
-    assert len(_sample(no_groups, 10, seed=0)) == 10
+    assert choose_model(no_groups, QUICK, TableEncoder(), selection_rows=10).n_rows == 10
     fitted = fit_table(faces, Columns("emo_*", drop=["person"]), model="sa-bfgs", options=FitOptions(selection_rows=60))
     assert fitted.description["score"]["rows"] == 60
     assert any("chosen on 60 of 120 rows" in line and "selection_rows=" in line for line in fitted.warnings)
@@ -184,7 +187,7 @@ def test_a_doubtful_gain_is_told():
 
 
 def test_a_candidate_that_fails_is_told_and_left_out(dataset, faces):
-    broken = with_settings(find_candidate("sabfgs"), {"max_iter": -1})
+    broken = Candidate("SA-BFGS", "skldl:SABFGS", {"max_iter": -1})
     choice = choose_model(dataset, [BASELINE, broken], TableEncoder())
     assert {failure.candidate for failure in choice.failures} == {"SA-BFGS"}
     assert "max_iter=-1" in choice.failures[0].reason
@@ -270,10 +273,9 @@ def sums_and_products(n=240, seed=0):
     return pd.concat([table, labels], axis=1)
 
 
-def test_a_pool_that_gains_is_kept_and_one_that_does_not_is_not(monkeypatch):
+def test_a_pool_that_gains_is_kept_and_one_that_does_not_is_not(pool_of, monkeypatch):
     table = sums_and_products()
-    two = {name: RECIPES[name] for name in ("linear", "neighbours")}
-    monkeypatch.setattr("skldl.ensemble._auto.RECIPES", two)
+    pool_of("linear", "neighbours")
     with monkeypatch.context() as patch:
         patch.setattr("skldl.ensemble._auto.divergence_of", lambda rows, held_out: 0.0)  # a pool that gains everything
         pooled = fit_table(table, "l_*")
@@ -311,7 +313,7 @@ def test_presets_and_budgets(faces, monkeypatch):
     hurried = fit_table(faces.drop(columns="person"), "emo_*", options=FitOptions(budget=0.001))
     assert any(line.startswith("Left out: kernel (dropped") for line in hurried.why)
     assert hurried.choice.best.candidate.name == "linear"
-    monkeypatch.setattr(_fit, "MAX_ROWS", 10)
+    monkeypatch.setattr("skldl.tabular._fit.MAX_ROWS", 10)
     assert fit_table(faces.drop(columns="person"), "emo_*").choice.candidates[0].candidate.name in {
         "SA-BFGS",
         "AA-kNN",
@@ -366,13 +368,13 @@ def test_the_forest_is_left_out_of_the_quick_choice_for_very_large_tables(monkey
     assert not any("Forest" in warning for warning in fit_table(table, ["no", "yes"], model="sa-bfgs").warnings)
 
 
-def test_parameters_of_a_step_have_short_names():
+def test_parameters_of_a_step_have_short_names(faces):
     """Nobody has to know that the forest is a regressor inside of another."""
-    forest = with_settings(find_candidate("forest"), {"min_samples_leaf": 7})
-    assert forest.make().regressor.min_samples_leaf == 7
-    assert "regressor__min_samples_leaf" not in forest.grid
+    forest = fitted(faces, "forest", {"min_samples_leaf": 7})
+    assert forest.model[-1].regressor.min_samples_leaf == 7
+    assert not any("min_samples_leaf" in name for name in forest.choice.best.setting)
     with pytest.raises(UnknownNameError, match="no parameter 'k'") as caught:
-        with_settings(find_candidate("forest"), {"k": 7})
+        fitted(faces, "forest", {"k": 7})
     assert "__" not in str(caught.value)
 
 
@@ -381,18 +383,17 @@ def test_the_table_goes_before_the_model_learns(faces, monkeypatch, tmp_path):
     faces.to_csv(tmp_path / "faces.csv", index=False)
     columns = Columns("emo_*", drop=["person"])
     tables, alive = [], []
-    fit, read = skldl.MeanDistribution.fit, _fit.read_table
+    fit, know = skldl.MeanDistribution.fit, TableEncoder.know_columns
 
-    def made(*arguments):
-        dataset = read(*arguments)
-        tables.append(weakref.ref(dataset.X))
-        return dataset
+    def known(self, X):
+        tables.append(weakref.ref(X))
+        return know(self, X)
 
     def watched(self, X, D, *arguments):
         alive.append(tables[0]() is not None)
         return fit(self, X, D, *arguments)
 
-    monkeypatch.setattr(_fit, "read_table", made)
+    monkeypatch.setattr(TableEncoder, "know_columns", known)
     monkeypatch.setattr(skldl.MeanDistribution, "fit", watched)
     fitted = fit_table(tmp_path / "faces.csv", columns, model="mean")
     assert alive == [*[True] * (len(alive) - 1), False]
