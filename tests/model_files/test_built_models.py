@@ -16,7 +16,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import skldl
-from skldl._model_file_checks import NeighbourTree, check_loaded
 from skldl.testing import make_distributions
 
 X, D = make_distributions()
@@ -194,15 +193,29 @@ def test_a_neighbour_search_of_scikit_learn(tmp_path, algorithm, metric):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+def test_the_state_of_a_neighbour_tree(opened):
+    model = skldl.AARegressor(KNeighborsRegressor(3, algorithm="kd_tree", metric="euclidean")).fit(X, D)
+    file = opened(model)
+    file.attribute("_tree")["content"]["content"][4] |= {"content": "0", "__id__": "other"}
+    file.refuses("no size of its leaves")
+    file = opened(model)  # with the placeholder that stands for a tree while a model is checked
+    tree = file.attribute("_tree")
+    state = tree["content"]["content"]
+    kind, metric = ({**state[4], "__id__": name, "content": f'"{name}"'} for name in ("KDTree", "pyfunc"))
+    parts = {"kind": kind, "data": state[0], "leaf_size": state[4], "metric": metric}
+    words = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
+    names = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": [words] * 4}
+    content = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode", "key_types": names}
+    tree |= {"__module__": "skldl._model_file_checks", "__class__": "NeighbourTree"}
+    tree["content"] = {**content, "content": parts}
+    file.refuses("unknown distance")
+
+
 def test_neighbours_by_the_manhattan_distance(tmp_path):
     """Leave-one-out may choose this distance, so that the model of a plain ``skldl fit`` can hold it."""
     model = skldl.AAKNNCV(metric="manhattan", random_state=0).fit(X, D)
     again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    tree = NeighbourTree()
-    tree.kind, tree.data, tree.leaf_size, tree.metric = "KDTree", X, 30, "pyfunc"
-    with pytest.raises(ValueError, match="unknown distance"):
-        tree.build()
 
 
 def test_support_vectors(opened):
@@ -299,21 +312,17 @@ def test_labels_and_their_names(opened):
     file.refuses("not as many as their names")
 
 
-class Careful(skldl.MeanDistribution):
-    """An algorithm that says what its arrays must satisfy."""
-
-    def _check_fitted_state(self):
-        if self.distribution_.min() < 0:
+def test_an_algorithm_checks_its_own_arrays_unless_it_is_trusted(opened, monkeypatch):
+    def check(model):
+        if model.distribution_.min() < 0:
             raise ValueError("a degree is negative")
 
-
-def test_an_algorithm_is_asked_itself():
-    model = Careful().fit(X, D)
-    check_loaded(model, frozenset())
-    model.distribution_ -= 1
-    with pytest.raises(ValueError, match="a degree is negative"):
-        check_loaded(model, frozenset())
-    check_loaded(model, frozenset([f"{Careful.__module__}.Careful"]))
+    monkeypatch.setattr(skldl.MeanDistribution, "_check_fitted_state", check, raising=False)
+    file = opened(MEAN)
+    skldl.load(file.write())
+    file.put_array("distribution_", -file.array("distribution_"))
+    file.refuses("a degree is negative")
+    skldl.load(file.path, trusted=["skldl.baseline.MeanDistribution"])
 
 
 def test_without_skops_the_extra_is_named(monkeypatch, tmp_path):
