@@ -85,6 +85,11 @@ def test_curves(check_figure):
         check_figure(display.figure_)
         low, high = display.ax_.get_xlim()
         assert sum(low <= tick <= high for tick in display.ax_.get_xticks()) > 1
+    assert [text.get_text() for text in display.ax_.texts] == NAMES  # ten times slower each: beside their points
+    assert display.ax_.get_legend() is None
+    display = plots.QualityTimeDisplay(dict.fromkeys(NAMES, 1.0), dict.fromkeys(NAMES, 1.0)).plot()
+    assert len(display.ax_.get_legend().get_texts()) == len(NAMES)
+    check_figure(display.figure_)
 
 
 def test_long_names_that_begin_alike_can_be_told_apart(make_predictions, check_figure):

@@ -21,8 +21,14 @@ from skldl.experiments.statistics import compare
 from skldl.experiments.tables import measure_table
 from skldl.report import _figures, render_report, write_report
 from skldl.report._figures import comparison_figures
-from skldl.report._page import columns_of_words, sort_key
-from skldl.report._summary import headline, skill_figure, skills_with_intervals, trusted_tests
+from skldl.report._page import (  # sentences and keys are tested for results that no short study has
+    columns_of_words,
+    headline,
+    skill_figure,
+    skills_with_intervals,
+    sort_key,
+    trusted_tests,
+)
 from skldl.testing import make_distributions
 from skldl.uncertainty._calibrated import cross_fit_maps
 
@@ -212,8 +218,8 @@ def test_a_clear_winner_is_distinguished_from_all_others(healthy):
     assert expected in sentences
     assert "Datasets that were not found and not run: Movie and Human_Gene." in sentences
     assert (
-        "The best candidate of each dataset has a skill (share of the loss of Mean that it removes) of 66.7% to 66.7%, "
-        "66.7% in the median over 40 datasets."
+        "The best candidate of each dataset has a skill (fraction of the loss of Mean that it removes) of 66.7% to "
+        "66.7%, 66.7% in the median over 40 datasets."
     ) in sentences
 
 

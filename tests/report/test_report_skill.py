@@ -8,7 +8,7 @@ from scipy import stats
 from skldl.experiments import StudyResults
 from skldl.metrics import Skill
 from skldl.report._figures import best_candidates
-from skldl.report._summary import (
+from skldl.report._page import (
     _against_the_mean,
     skill_figure,
     skill_interval,

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import numpy as np
 from matplotlib.figure import Figure
 
-from skldl.report._svg import _without_style, inline_svg
+from skldl.report._figures import _without_style, inline_svg  # what matplotlib writes, version by version
 
 
 def drawn(prefix="one", text="<b>&"):

@@ -4,18 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.transforms import Bbox
 from sklearn.model_selection import cross_validate
 
 from skldl.metrics import SCORERS, Measure
 from skldl.plots._display import Display, as_values, axis_title, find_measure, is_higher_better, named_estimators
-from skldl.plots._style import few_log_ticks, legend_beside, looks, plain
+from skldl.plots._style import few_log_ticks, figure_of, legend_beside, looks, plain
+
+_MARKER = 8  # points
+_GAP = 8  # points between the centre of a marker and the name beside it
+_OFFSETS = [(side * _GAP, height) for height in (0, _GAP, -_GAP) for side in (1, -1)]
 
 
 @dataclass(eq=False)
 class QualityTimeDisplay(Display):
     """One point for each model: time to fit and predict across, on a logarithmic axis, quality upwards.
+
+    The names stand beside the points, or in a legend if some of them would overlap something.
 
     Parameters
     ----------
@@ -86,17 +94,21 @@ class QualityTimeDisplay(Display):
 
     def _draw(self, ax: Axes | None) -> None:
         ax = self._axes(ax)
+        points, bars = {}, []
         for name, look in looks(self.values).items():
             values, seconds = np.atleast_1d(self.values[name]), np.atleast_1d(self.seconds[name])
             spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+            # the geometric mean; clocks can measure 0 s
+            x, y = float(np.exp(np.log(np.maximum(seconds, 1e-9)).mean())), float(values.mean())
+            points[name] = (x, y)
+            bars.append([(x, y - spread), (x, y + spread)])
             ax.errorbar(
-                # the geometric mean; clocks can measure 0 s
-                float(np.exp(np.log(np.maximum(seconds, 1e-9)).mean())),
-                float(values.mean()),
+                x,
+                y,
                 yerr=spread,
                 color=look.colour,
                 marker=look.marker,
-                markersize=8,
+                markersize=_MARKER,
                 linestyle="none",
                 elinewidth=0.8,
                 capsize=2,
@@ -109,4 +121,37 @@ class QualityTimeDisplay(Display):
         if not is_higher_better(self.measure):
             ax.invert_yaxis()
         ax.grid(axis="y")
-        legend_beside(ax)
+        if not _name_points(ax, points, bars):
+            legend_beside(ax)
+
+
+def _name_points(ax: Axes, points: dict[str, tuple[float, float]], bars: list[list[tuple[float, float]]]) -> bool:
+    """Write the name of each point beside it; if one of them would overlap something, write none and return False."""
+    figure = figure_of(ax)
+    figure.draw_without_rendering()  # computes the final layout
+    pixels = figure.dpi / 72
+    taken = [Bbox(ax.transData.transform(bar)).padded(2 * pixels) for bar in bars]
+    taken += [Bbox([at, at]).padded(_MARKER / 2 * pixels) for at in ax.transData.transform(list(points.values()))]
+    written = []
+    for name, point in points.items():
+        for dx, dy in _OFFSETS:
+            text = ax.annotate(
+                plain(name),
+                point,
+                (dx, dy),
+                textcoords="offset points",
+                ha="left" if dx > 0 else "right",
+                va="center",
+                fontsize=mpl.rcParams["legend.fontsize"],
+            )
+            box = text.get_window_extent()
+            if all(ax.bbox.contains(*corner) for corner in box.corners()) and not box.count_overlaps(taken):
+                taken.append(box)
+                written.append(text)
+                break
+            text.remove()
+        else:
+            for text in written:
+                text.remove()
+            return False
+    return True

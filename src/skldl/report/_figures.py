@@ -1,15 +1,20 @@
-"""The figures of a report: each is drawn where the records allow it, and left out where they do not.
+"""The figures of a report, as inline SVG; a figure for which the records lack data is left out.
 
 `figure_groups` collects them; a new figure is a function that yields it, called in one of the groups.
 """
 
+import io
+import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from textwrap import fill
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from scipy.special import rel_entr
 
@@ -38,7 +43,6 @@ from skldl.plots import (
 from skldl.plots._calibration import calibration_curves
 from skldl.plots._display import Display, evenly_spaced
 from skldl.plots._residuals import residual_quantiles
-from skldl.report._svg import inline_svg
 from skldl.selection import pairs_of
 from skldl.uncertainty import coverage_curve
 from skldl.uncertainty._calibrated import METHODS, cross_fit_maps
@@ -69,7 +73,7 @@ _CORRECTIONS = {
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A figure of the page. ``phone_svg`` is drawn for a narrow screen; empty if the picture itself is narrow.
+    """A figure of the page. ``phone_svg`` is drawn for a narrow screen; empty if ``svg`` itself is narrow.
 
     ``shape`` says if it needs the whole width ("wide") or more than half the height ("tall") of a page.
     """
@@ -83,10 +87,10 @@ class ReportFigure:
 
 
 def draw(name: str, title: str, caption: str, display: Display) -> ReportFigure:
-    """Draw a display, and write it as SVG; a wide one a second time, for narrow screens.
+    """Draw a display as SVG, and a wide one a second time for narrow screens.
 
-    A wide figure that is scaled down to a phone has letters of six pixels. The second drawing has letters of the usual
-    size, and the legend below the axes.
+    Scaled down to a phone, a wide figure would have letters of six pixels. The second drawing has letters of the usual
+    size, and its legend is below the axes.
     """
     text = f"{title}. {caption}"
     width, height = display.size()
@@ -102,7 +106,7 @@ def draw(name: str, title: str, caption: str, display: Display) -> ReportFigure:
 
 
 def _drawn(display: Display, width: float | None = None) -> Figure:
-    """A figure that is not registered with pyplot, which would keep it."""
+    """Draw into a figure that is not registered with pyplot, which would keep it in memory."""
     figure = Figure(figsize=display.size(width), layout="constrained")
     display.plot(figure.add_subplot())
     return figure
@@ -118,7 +122,7 @@ def _rearrange(figure: Figure) -> None:
         legend.remove()
         handles, names = ax.get_legend_handles_labels()
         longest = max(len(name) for name in names)
-        # in letters: 52 of a legend fit into the width, of which each entry needs 6 for its mark and the gap
+        # in letters: 52 fit into the width (by trial), and each entry needs 6 for its mark and the gap
         n_columns = max(1, min(len(names), 52 // (longest + 6)))
         figure.legend(handles, names, loc="outside lower center", ncols=n_columns)
         figure.set_figheight(figure.get_figheight() + 0.1 + 0.17 * -(-len(names) // n_columns))
@@ -127,7 +131,7 @@ def _rearrange(figure: Figure) -> None:
 def figure_groups(
     results: StudyResults, tests: dict[str, Comparison], first: Iterator[ReportFigure]
 ) -> list[dict[str, Any]]:
-    """All figures in groups with name and title; groups without a figure are left out.
+    """Draw all figures, in groups with name and title; groups without a figure are left out.
 
     ``tests`` has the tests over datasets of each measure, ``first`` the figures that come before all others.
     """
@@ -143,9 +147,9 @@ def figure_groups(
 
 
 def best_candidates(results: StudyResults, most: int) -> list[str]:
-    """At most ``most`` candidates for a figure, in the order of the study.
+    """Choose at most ``most`` candidates for a figure: the baseline and those with the best average ranks.
 
-    If there are more: the baseline and those with the best average rank by the criterion.
+    They are in the order of the study; ranks are by its criterion.
     """
     criterion = results.study["criterion"]
     if len(results.candidates) <= most:
@@ -219,7 +223,7 @@ def _hidden_degrees(results: StudyResults, criterion: str) -> Iterator[ReportFig
     for number, (dataset, display) in enumerate(MissingRateDisplay.of_study(results, criterion).items()):
         yield draw(
             f"hidden-{number}",
-            f"{MEASURES[criterion].title} against the share of hidden degrees, {dataset}",
+            f"{MEASURES[criterion].title} against the fraction of hidden degrees, {dataset}",
             "Mean over the tests, with one standard deviation to either side. Degrees are hidden from the candidates "
             "alone: the tests compare with all of them.",
             display,
@@ -279,7 +283,7 @@ def _complete(found: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _cases(tables: dict[str, dict[str, Any]]) -> ReportFigure:
-    """The cases of annotation on one instance, of about six labels that have names of their own if possible."""
+    """Draw the three cases of annotation for one instance, if possible with about six labels that have names."""
     dataset = min(tables, key=lambda name: (_has_generic_names(tables[name]), abs(len(tables[name]["labels"]) - 6)))
     found = tables[dataset]
     return draw(
@@ -292,7 +296,7 @@ def _cases(tables: dict[str, dict[str, Any]]) -> ReportFigure:
 
 
 def _has_generic_names(found: dict[str, Any]) -> bool:
-    """Whether the labels have the names that data without names get."""
+    """Whether the labels have the default names ``label_0``, ``label_1``, …"""
     return list(found["labels"]) == [f"label_{j}" for j in range(len(found["labels"]))]
 
 
@@ -388,7 +392,7 @@ def _caption_of_raters(summary: RaterSummary) -> str:
     severity = "Severity is the mean difference between the answer and the truth as the others see it. "
     text = (
         f"{summary.n_raters:,} raters gave {summary.n_votes:,} votes. Informedness is the agreement with the other "
-        "raters beyond chance: the share of answers that come from the item and not from habit or chance. "
+        "raters beyond chance: the fraction of answers that come from the item and not from habit or chance. "
         f"{severity if np.isfinite(table.severity).any() else ''}Lines are intervals of 95 %. On the right, how often "
         f'each true label gets each answer, by the model "{summary.model}" of Dawid and Skene. '
     )
@@ -429,7 +433,7 @@ def _before_and_after(
     D, labels = found["truth"], found["labels"]
     codes = np.unique(fold_of, return_inverse=True)[1]
     means, pairs = means_without(D, None, codes), list(pairs_of(codes))
-    # a predicted zero would make the divergence infinite, and no map could be fitted
+    # A predicted zero would make the divergence infinite, so that no map could be fitted.
     corrected = cross_fit_maps(METHODS, D, np.maximum(P, 1e-12), means, None, pairs)
     divergence = {name: float(rel_entr(D, table).sum(axis=1).mean()) for name, table in corrected.items()}
     method = min(divergence, key=lambda name: divergence[name])
@@ -459,7 +463,7 @@ def _before_and_after(
     yield draw(
         f"spread-{number}",
         f"{dataset}: spread around {best}",
-        "Share of the degrees inside the intervals of a Dirichlet distribution around the prediction, against the "
+        "Fraction of the degrees inside the intervals of a Dirichlet distribution around the prediction, against the "
         "level of the intervals; its concentration was fitted without the fold of the row. Above the dotted line the "
         "intervals are too wide, below it too narrow.",
         CoverageDisplay(curves),
@@ -490,9 +494,9 @@ def sensitivity_figures(results: StudyResults) -> Iterator[ReportFigure]:
             if losses is None:
                 continue
             best = best_by_value(losses.mean(axis=0), used, name)
-            least = min(best.values())
-            if np.isfinite(list(best.values())).all() and least > 0:
-                curves[dataset] = np.array([[best.get(value, np.nan) / least] for value in values])
+            minimum = min(best.values())
+            if np.isfinite(list(best.values())).all() and minimum > 0:
+                curves[dataset] = np.array([[best.get(value, np.nan) / minimum] for value in values])
         if curves and len(values) > 1:
             lines = _few_curves(curves)
             summary = "" if lines is curves else f" The lines summarise {len(curves)} datasets."
@@ -515,3 +519,109 @@ def _few_curves(curves: dict[str, FloatArray]) -> dict[str, FloatArray]:
         name: np.array([[np.quantile(row, level) if len(row) else np.nan] for row in known])
         for name, level in {"upper quartile": 0.75, "median": 0.5, "lower quartile": 0.25}.items()
     }
+
+
+# Inline SVG that satisfies a strict content security policy and uses the colours of the page. matplotlib writes `style`
+# attributes and a `style` element, which such a policy forbids: they become presentation attributes. Black becomes the
+# colour of the text around, grey lines and white fill follow the page. Identifiers get a prefix, since a page has many
+# figures. Text stays text.
+
+SVG = "http://www.w3.org/2000/svg"
+XLINK = "{http://www.w3.org/1999/xlink}href"
+FONTS = "DejaVu Sans, Verdana, sans-serif"
+_CLASS_OF = {("fill", "#ffffff"): "paper", ("stroke", "#cccccc"): "faint", ("fill", "#cccccc"): "bar"}
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_HASHED = re.compile(r"[a-zA-Z][0-9a-f]{10}")
+_NUMBER = re.compile(r"\d+\.\d{3,}")
+
+ElementTree.register_namespace("", SVG)
+
+
+def inline_svg(figure: Figure, prefix: str, title: str) -> str:
+    """Write a figure as an ``svg`` element with all text escaped.
+
+    The prefix is put before every identifier, and is different for each figure of a page; the title is for readers who
+    do not see the figure.
+    """
+    stream = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": prefix}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's browser has other fonts
+        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
+    root = ElementTree.fromstring(stream.getvalue())
+    for parent in list(root.iter()):
+        for element in list(parent):
+            if element.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}style"):
+                parent.remove(element)
+    names = _plain_names(root)
+    for element in root.iter():
+        _without_style(element)
+        _with_prefix(element, prefix, names)
+        _shorten(element)
+    root.attrib.pop("version", None)
+    root.attrib.pop("height", None)
+    root.set("width", f"{float(root.get('width', '0').removesuffix('pt')) * 4 / 3:.0f}")  # points to pixels
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{prefix}-title")
+    root.set("font-family", FONTS)
+    root.set("fill", "currentColor")  # what matplotlib leaves out because it is black
+    heading = ElementTree.Element(f"{{{SVG}}}title", {"id": f"{prefix}-title"})
+    heading.text = title
+    root.insert(0, heading)
+    for element in root.iter():
+        for text in ("text", "tail"):
+            if not (getattr(element, text) or "").strip():
+                setattr(element, text, None)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _without_style(element: ElementTree.Element) -> None:
+    """Turn the declarations of a style attribute into presentation attributes, and colours into those of the page."""
+    for declaration in element.attrib.pop("style", "").split(";"):
+        name, _, value = (part.strip() for part in declaration.partition(":"))
+        if name == "font":  # what matplotlib before 3.11 writes, such as: 700 9px 'DejaVu Sans', sans-serif
+            words = value.split(",")[0].split()
+            element.set("font-size", next(word for word in words if word.endswith("px")))
+            if "700" in words:
+                element.set("font-weight", "700")
+        elif name and name != "font-family":
+            element.set(name, value)
+    for name in ("fill", "stroke"):
+        colour = element.get(name)
+        if colour == "#000000":
+            element.set(name, "currentColor")
+        elif (name, colour) in _CLASS_OF:
+            element.attrib.pop(name)
+            element.set("class", f"{element.get('class', '')} {_CLASS_OF[name, str(colour)]}".strip())
+
+
+def _plain_names(root: ElementTree.Element) -> dict[str, str]:
+    """Names in the place of identifiers that are hashes.
+
+    matplotlib hashes the coordinates of clipping areas and marks. Their last digit differs between two runs of its
+    solver of layouts, but the same records shall give the same page.
+    """
+    hashed = [found for element in root.iter() if _HASHED.fullmatch(found := element.get("id", ""))]
+    return {name: f"shape_{number}" for number, name in enumerate(dict.fromkeys(hashed), start=1)}
+
+
+def _with_prefix(element: ElementTree.Element, prefix: str, names: dict[str, str]) -> None:
+    """Put a prefix before identifiers and references to them, and replace those that ``names`` holds."""
+
+    def full(name: str) -> str:
+        return f"{prefix}-{names.get(name, name)}"
+
+    if "id" in element.attrib:
+        element.set("id", full(element.attrib["id"]))
+    if XLINK in element.attrib:
+        target = element.attrib.pop(XLINK)
+        element.set("href", f"#{full(target[1:])}" if target.startswith("#") else target)
+    for name, value in element.attrib.items():
+        if "url(#" in value:
+            element.set(name, _REFERENCE.sub(lambda found: f"url(#{full(found[1])})", value))
+
+
+def _shorten(element: ElementTree.Element) -> None:
+    """Two decimals of a point are more than a screen shows."""
+    for name in ("d", "x", "y", "transform"):
+        if name in element.attrib:
+            element.set(name, _NUMBER.sub(lambda number: f"{float(number[0]):.2f}", element.attrib[name]))
