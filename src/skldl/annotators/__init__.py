@@ -1,13 +1,13 @@
 """Quality of raters: reliability, severity and random answers.
 
-`DawidSkene` learns from votes alone how reliable each rater is, and estimates one true label for each item.
-`rater_table` estimates the quality of each rater, with intervals and flags. The weights of the raters go into
-`skldl.distributions.from_votes`.
+`DawidSkene` estimates from votes alone how reliable each rater is, and one true label for each item. `rater_table`
+estimates the quality of each rater, with intervals and flags. `skldl.distributions.from_votes` accepts the weights of
+the raters.
 
-**One truth or a distribution.** The posterior of Dawid and Skene's model answers the question "which label is the true
-one?". The more votes an item has, the closer it comes to a row of zeros and a single one, even where careful raters
-disagree for good reasons. It is no label distribution. Who wants the disagreement keeps the votes, weighted by the
-quality of the raters: ``from_votes(votes, weights=model)``.
+**One truth or a distribution.** The posterior of Dawid and Skene's model is about the question which label is the true
+one. With many votes it tends to a row of zeros and a single one, even if careful raters disagree for good reasons. It
+is not a label distribution. To keep the disagreement, weight the votes by the quality of the raters:
+``from_votes(votes, weights=model)``.
 """
 
 from skldl.annotators._dawid_skene import DawidSkene

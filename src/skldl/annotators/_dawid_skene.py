@@ -1,4 +1,4 @@
-r"""`DawidSkene`: the true label of each item and the errors of each rater, from votes alone.
+r"""`DawidSkene`: estimates of the true label of each item and of the errors of each rater, from votes alone.
 
 With the probability p_k of each true label and the confusion matrices π of the raters, the evidence of item i is
 
@@ -11,7 +11,7 @@ its product with ln π, the M-step starts from its transpose times T: both cost 
 .. math:: \sum_{kl} N_{rkl} \ln \pi_{rkl}
 
 for the expected counts N (pseudo-counts of the prior included) among the confusion matrices that the model of the
-raters allows. The objective, which every step raises, is the logarithm of the posterior density,
+raters allows. Every step increases the objective, the logarithm of the posterior density,
 Σ ln Z_i + Σ α_kl ln π_rkl + Σ γ ln p_k. Where the truths of some items are held fixed (`Evidence.held_counts`), it is
 the free energy of Neal and Hinton, up to their entropy.
 """
@@ -41,14 +41,14 @@ NO_PARAMETERS: FloatArray = np.zeros((0, 2))
 
 
 def full_confusion(counts: FloatArray, start: FloatArray = NO_PARAMETERS) -> tuple[FloatArray, FloatArray]:
-    """Each rater has a confusion matrix of their own; a row without any count is uniform."""
+    """One confusion matrix for each rater; a row without counts is uniform."""
     totals = counts.sum(axis=2, keepdims=True)
     uniform = 1.0 / counts.shape[2]
     return np.divide(counts, totals, out=np.full_like(counts, uniform), where=totals > 0), start
 
 
 def one_coin(counts: FloatArray, start: FloatArray = NO_PARAMETERS) -> tuple[FloatArray, FloatArray]:
-    """Each rater is right with one probability, and errs towards all other labels equally."""
+    """One probability of a right answer for each rater; all wrong labels are equally probable."""
     n_labels = counts.shape[2]
     right = np.trace(counts, axis1=1, axis2=2)
     total = counts.sum(axis=(1, 2))
@@ -61,7 +61,7 @@ def one_coin(counts: FloatArray, start: FloatArray = NO_PARAMETERS) -> tuple[Flo
 
 
 class OrderedProbit:
-    r"""Each rater sees the true value shifted by their severity and blurred, and answers with the interval it falls in.
+    r"""Ordered probit model: a rater perceives the true value plus a severity and noise, and names the label there.
 
     With the values v of the ordered labels and the midpoints t between them,
 
@@ -77,8 +77,11 @@ class OrderedProbit:
     """
 
     _MAX_STEPS = 2  # Newton steps within one M-step; the next M-step starts where they end
-    _MAX_SLOPE = 50.0  # times one over the smallest distance of two labels: above it errors have no probability
-    _MIN_SLOPE = 1e-3  # in the same unit: below it all answers are equally probable
+    _MAX_SLOPE = 50.0  # in units of one over the smallest distance of two labels: errors then have no probability
+    _MIN_SLOPE = 1e-3  # in the same unit: answers at both ends are then equally probable whatever the truth
+    _RIDGE = 1e-9  # relative: keeps the Hessian invertible where answers do not determine both parameters
+    _MIN_STEP = 1e-9  # fraction of a Newton step at which halving ends
+    _MIN_GAIN = 1e-9  # relative gain of a step at which a rater has converged within one M-step
 
     def __init__(self, values: FloatArray) -> None:
         self.values = values
@@ -88,7 +91,7 @@ class OrderedProbit:
         self._lower = np.concatenate([[-np.inf], middle])
 
     def __call__(self, counts: FloatArray, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Maximise from given parameters; raters without any start at severity 0 and a spread of one step."""
+        """Maximise, starting at given parameters; new raters start at severity 0 and a spread of one step."""
         fresh = np.tile([1.0 / self._unit, 0.0], (len(counts) - len(start), 1))
         parameters = np.concatenate([start, fresh])
         moving = np.arange(len(counts))
@@ -120,14 +123,14 @@ class OrderedProbit:
     def _newton_step(self, counts: FloatArray, start: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Take one damped step for every rater; also return which raters have not converged."""
         gradient, hessian = self._derivatives(counts, start[:, 0], start[:, 1])
-        # keeps the Hessian invertible for a rater whose answers do not determine both parameters
-        ridge = 1e-9 * (np.abs(hessian[:, [0, 1], [0, 1]]).sum(axis=1) + 1e-12)
+        # 1e-12: also for a rater without votes
+        ridge = self._RIDGE * (np.abs(hessian[:, [0, 1], [0, 1]]).sum(axis=1) + 1e-12)
         hessian[:, [0, 1], [0, 1]] -= ridge[:, None]
         step = np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
         before = self._value(counts, start[:, 0], start[:, 1])
         best, gain = start.copy(), np.zeros(len(counts))
         waiting, size = np.arange(len(counts)), 1.0
-        while len(waiting) and size > 1e-9:  # step halving, for all raters that have not improved yet
+        while len(waiting) and size > self._MIN_STEP:  # step halving, for all raters that have not improved yet
             tried = start[waiting] + size * step[waiting]
             tried[:, 0] = np.clip(tried[:, 0], self._MIN_SLOPE / self._unit, self._MAX_SLOPE / self._unit)
             better = self._value(counts[waiting], tried[:, 0], tried[:, 1]) - before[waiting]
@@ -137,7 +140,7 @@ class OrderedProbit:
             promised = size * (gradient[waiting] * step[waiting]).sum(axis=1)
             waiting = waiting[~taken & (promised > 1e-12 * (1.0 + np.abs(before[waiting])))]
             size *= 0.5
-        return best, gain > 1e-9 * (1.0 + np.abs(before))
+        return best, gain > self._MIN_GAIN * (1.0 + np.abs(before))
 
     def _derivatives(self, counts: FloatArray, slope: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient and Hessian in (slope, shift) of the log-likelihood, for each rater."""
@@ -169,12 +172,13 @@ class OrderedProbit:
 
 
 def _density(x: FloatArray) -> FloatArray:
+    """Standard normal density; infinite edges are replaced by 40, where it is 0 up to 1e-348."""
     return np.exp(-0.5 * np.where(np.isfinite(x), x, 40.0) ** 2) / np.sqrt(2 * np.pi)
 
 
 @dataclass
 class Evidence:
-    """Votes of some items, and what is known about the other items.
+    """Votes of some items, and fixed expected counts of the other items.
 
     Attributes
     ----------
@@ -231,11 +235,12 @@ class Evidence:
         return posterior, evidence
 
     def counts(self, truths: FloatArray) -> FloatArray:
-        """How often each rater is expected to have answered l where k is true, for these items alone."""
+        """Expected number of answers l of each rater to items with the true label k, for these items alone."""
         by_answer = self._votes_by_rater @ truths
         return np.asarray(by_answer.reshape(self.n_raters, self.n_labels, self.n_labels).transpose(0, 2, 1))
 
     def _with_gold(self, truths: FloatArray) -> FloatArray:
+        """Replace the posterior of items whose true label is known."""
         known = np.flatnonzero(self.gold >= 0)
         truths[known] = 0.0
         truths[known, self.gold[known]] = 1.0
@@ -324,7 +329,7 @@ class DawidSkene(BaseEstimator):
     Rater r answers label l to an item whose true label is k with probability π_rkl, independently of the other raters
     [1]_. EM alternates between the posterior of the truth and the confusion matrices, with a Dirichlet prior on their
     rows. The posterior estimates which label is true; it is not a label distribution, since it tends to zeros and a
-    single one as votes come in. To keep the disagreement of the raters, hand the fitted model to
+    single one as the number of votes grows. To keep the disagreement of the raters, pass the fitted model to
     ``skldl.distributions.from_votes(votes, weights=model)``.
 
     Parameters
@@ -332,7 +337,7 @@ class DawidSkene(BaseEstimator):
     model : {"confusion", "one-coin", "ordinal"}, default="confusion"
         How raters err. "confusion": a matrix of its own for each rater. "one-coin": right with one probability,
         errors spread evenly; for few votes per rater. "ordinal": labels in their order (numbers, or as ``labels``
-        lists them); each rater answers as if the truth were shifted by a severity and blurred by a spread.
+        lists them); each rater answers as if the truth were shifted by a severity, with noise of some spread.
     prior_strength : float or array-like of shape (n_labels, n_labels), default=2.0
         Pseudo-votes. A number: for each row of the confusion matrix ("confusion"), or for each rater in all
         ("one-coin", "ordinal"). An array: the pseudo-count of each answer (column) to each truth (row). 0 is maximum
@@ -355,7 +360,8 @@ class DawidSkene(BaseEstimator):
     confusion_ : ndarray of shape (n_annotators, n_labels, n_labels)
         Probability of each answer (last axis) to each truth.
     severity_, spread_ : ndarray of shape (n_annotators,)
-        Shift and blur of each rater, in the unit of the labels. Only with ``model="ordinal"``.
+        Shift of each rater and standard deviation of the noise, in the unit of the labels. Only with
+        ``model="ordinal"``.
     items_, annotators_, label_names_ : list
         Names, in the order of the arrays.
     objective_ : list of float
@@ -445,7 +451,7 @@ class DawidSkene(BaseEstimator):
         triples = read_triples(votes, item=item, annotator=annotator, label=label, labels=labels)
         gold_of = gold_codes(gold, triples.labels)
         if gold_of and not any(name in gold_of for name in triples.items):
-            raise DataError("gold names none of the items in votes. Its keys must be the names of items.")
+            raise DataError("gold names none of the items in votes. Its keys are names of items.")
         evidence = self._evidence(triples, gold_of)
         solution = self._solve(evidence, evidence.fractions(), NO_PARAMETERS, triples.labels)
         self._publish(triples, gold_of, solution.truths, solution)
@@ -482,11 +488,13 @@ class DawidSkene(BaseEstimator):
         check_parameters(self)
         if self.model != self._fitted_kind:
             raise DataError(
-                f"The model was fitted as {self._fitted_kind!r} and is {self.model!r} now. Call fit with all votes."
+                f"The model was fitted as {self._fitted_kind!r}, not with ",
+                Parameter("model", self.model),
+                ". Call fit with all votes.",
             )
         known = self._triples
         if labels is not None and list(labels) != known.labels:
-            raise UnknownLabelError(f"labels are {known.labels} since the first call and cannot change.")
+            raise UnknownLabelError(f"The labels are {known.labels} since the first call and cannot change.")
         new = read_triples(votes, item=item, annotator=annotator, label=label, labels=known.labels)
         joined = _joined(known, new)
         check_single(joined)
@@ -581,7 +589,7 @@ class DawidSkene(BaseEstimator):
         )
         if not solution.converged:
             warn(
-                f"EM took all {self.max_iter} steps and the last one still gained more than tol={self.tol:g} for each "
+                f"EM stopped at max_iter={self.max_iter}, and the last step gained more than tol={self.tol:g} for each "
                 "vote. Raise max_iter or tol.",
                 ConvergenceWarning,
             )
@@ -600,6 +608,7 @@ class DawidSkene(BaseEstimator):
             self.severity_, self.spread_ = shift / slope, 1.0 / slope
 
     def _noise_model(self, labels: list[Any]) -> Maximizer:
+        """The M-step of the model of the raters."""
         if self.model == "confusion":
             return full_confusion
         if self.model == "one-coin":
@@ -607,11 +616,12 @@ class DawidSkene(BaseEstimator):
         values = label_values(labels)
         if values is None:  # names in their order: each a step from the next
             values = np.arange(len(labels), dtype=np.float64)
-        if (np.diff(values) <= 0).any():
+        if values.tolist() != sorted(values):
             raise DataError(Parameter("model", "ordinal"), f" needs labels in ascending order, not {labels}.")
         return OrderedProbit(values)
 
     def _pseudo_counts(self, n_labels: int) -> FloatArray:
+        """Pseudo-counts of each answer (column) to each truth (row)."""
         strength = np.asarray(self.prior_strength, dtype=np.float64)
         if strength.ndim == 2:
             if strength.shape != (n_labels, n_labels):
@@ -626,11 +636,12 @@ class DawidSkene(BaseEstimator):
         return pseudo
 
     def _pseudo_truths(self, n_labels: int) -> float:
+        """Pseudo-count of each true label."""
         strength = np.asarray(self.prior_strength, dtype=np.float64)
         return float(strength.sum(axis=-1).mean() if strength.ndim == 2 else strength) / n_labels
 
     def _typical(self, n_new: int, n_labels: int) -> FloatArray:
-        """Confusion matrix of a new rater: that of all raters together."""
+        """Confusion matrices of new raters: the one of the pooled votes of all raters."""
         pooled = self._counts.sum(axis=0) + self._pseudo_counts(n_labels)
         return np.tile(full_confusion(pooled[None])[0], (n_new, 1, 1))
 

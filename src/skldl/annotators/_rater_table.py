@@ -1,7 +1,7 @@
-r"""`RaterTable`: how good each rater is: informedness, reliability, severity, habits and weights.
+r"""`RaterTable`: informedness, reliability, severity, habits and weights of raters.
 
-Every vote is compared with the answers of the *other* raters to the item: the posterior of the truth without the vote
-in question, T⁻ ∝ T / π_r(vote), at the fitted parameters. So no rater agrees with themselves.
+Every vote is compared with the answers of the *other* raters to the item: the posterior of the truth without this vote,
+T⁻ ∝ T / π_r(vote), at the fitted parameters. A rater's own vote must not count as evidence for it.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from skldl.utils.typing import BoolArray, FloatArray, IntArray
 
 _FRACTION = number(above=0, below=1)
 _CHUNK = 250_000  # votes at a time: bounds the memory of temporary arrays
-_MIN_CONTRARY = 0.1  # one random rater in forty has an interval below zero by chance: require more
+_MIN_CONTRARY = 0.1  # one random rater in forty has an interval below zero by chance, and few one below −0.1
 
 FLAGS = {
     "spammer": "answers are unrelated to the truth",
@@ -41,13 +41,13 @@ class RaterTable:
         Probability that an answer is the true label, averaged over the true labels as they are distributed, with its
         interval.
     agreement : ndarray
-        Mean probability that the answer is the true label, judged by the others. NaN where nothing can be compared.
+        Mean probability that the answer is the true label, given the votes of the others. NaN without such votes.
     informedness, informedness_low, informedness_high : ndarray
         Fraction of the answers that come from the truth and not from habit or chance, with its interval: 0 for answers
-        that are unrelated to the truth, 1 for answers that always meet it.
+        that are unrelated to the truth, 1 for answers that are always right.
     severity, severity_low, severity_high : ndarray
-        Mean difference between the answer and the truth as the others see it, with its interval; NaN unless the
-        labels are numbers.
+        Mean difference between the answer and the truth according to the other raters, with its interval; NaN unless
+        the labels are numbers.
     favourite : list
         The label that the rater over-uses most.
     favourite_share, favourite_expected : ndarray
@@ -56,7 +56,7 @@ class RaterTable:
         For `skldl.distributions.from_votes`: the informedness, at least zero, shrunk towards that of all raters where
         votes are few, and scaled so that the mean over all votes is 1.
     flags : list of str
-        "spammer", "contrary", "habit", several of them with a blank between, or nothing.
+        "spammer", "contrary" and "habit", separated by blanks; empty without a flag.
 
     Examples
     --------
@@ -161,28 +161,27 @@ def rater_table(
     r"""Measure the quality of each rater of a fitted model.
 
     Suppose that a rater answers with the true label in a fraction λ of the cases and by habit, whatever the item is, in
-    the others. With the fraction q_l of label l among the answers y, the truths T⁻ of the same items as the other
-    raters see them, their mean t, and a similarity S of labels, the agreement exceeds that of randomly permuted answers
-    by
+    the others. With the fraction q_l of label l among the answers y, the truths T⁻ of the same items according to the
+    other raters, their mean t, and a similarity S of labels, the agreement exceeds that of randomly permuted answers by
 
     .. math:: \frac{1}{n} \sum_i (S T^-_i)_{y_i} - q^\top S t
         = \lambda \Bigl( \frac{1}{n} \sum_i T_i^{-\top} S T^-_i - t^\top S t \Bigr)
 
     in expectation. The quotient is the *informedness* λ [1]_: the agreement beyond chance, corrected for truths that
     are not certain. S is 1 for the same label and 0 for others or, where labels are ordered, minus their distance, so
-    that a near miss counts for more than a wild guess.
+    that an answer near the truth counts more than one far from it.
 
     Parameters
     ----------
     model : DawidSkene
         Fitted.
     ordered : bool, default=None
-        Whether labels are ordered: by their values if they are numbers, else as they are listed. None takes numbers
-        as ordered and other labels as not.
+        Whether labels are ordered: by their values if they are numbers, else as they are listed. None means that
+        numbers are ordered and other labels are not.
     level : float in (0, 1), default=0.95
         Confidence of the intervals.
     min_votes : int, default=10
-        Raters with fewer votes that can be compared get no flag.
+        Raters with fewer votes that can be compared have no flag.
     habit_excess : float in (0, 1), default=0.2
         How far the fraction of one label must exceed what the items explain, beyond the sampling error, to be flagged
         as a habit.
@@ -197,17 +196,17 @@ def rater_table(
     **Flags.** "spammer": the interval of the informedness reaches down to zero and its upper end stays below half the
     median of all raters, or its upper end stays below a fifth of that median (in both cases at least 0.1).
     "contrary": the whole interval lies below −0.1. "habit": the fraction of one label exceeds its expected fraction by
-    more than ``habit_excess``, even after the sampling error at this level is taken off, and the interval of the
+    more than ``habit_excess``, even after the sampling error at this level is subtracted, and the interval of the
     informedness lies below the median of all raters; a rater who always gives the same answer is flagged as "spammer"
     and "habit". The flags are hints: inspect the votes before drawing conclusions.
 
-    **Intervals** take the truths that the others see as given. That of the informedness is normal, with the standard
-    error of the delta method; its variance takes five further votes of the spread that is usual among all raters, so
-    that a few votes that happen to agree do not pass for certainty. That of the reliability is a beta distribution with
-    the mean and variance of the Dirichlet posterior of the confusion matrix; its counts are reduced by the fraction
-    of the information that is missing because the truths are not certain. In simulations with four labels, intervals of
-    95 % covered the informedness in 91 to 95 % of the cases, and the reliability in 94 to 95 % with
-    ``model="one-coin"``; with ``model="confusion"`` in 95, 91 and 85 % where items had twelve, six and three votes.
+    **Intervals** are conditional on the truths according to the other raters. That of the informedness is normal, with
+    the standard error of the delta method; its variance includes five additional votes of the usual spread of all
+    raters, so that a few votes that agree by chance do not give a narrow interval. That of the reliability is a beta
+    distribution with the mean and variance of the Dirichlet posterior of the confusion matrix; its counts are reduced
+    by the fraction of the information that is missing because the truths are not certain. In simulations with four
+    labels, intervals of 95 % covered the informedness in 91 to 95 % of the cases, and the reliability in 94 to 95 %
+    with ``model="one-coin"``; with ``model="confusion"`` in 95, 91 and 85 % if items had twelve, six and three votes.
 
     References
     ----------
@@ -236,25 +235,26 @@ def rater_table(
     n_raters = len(votes.raters)
     n_votes = np.bincount(votes.rater, minlength=n_raters)
     values = _values(votes.labels, ordered)
-    seen = _compare(model)
-    informedness, error = _informedness(seen, values)
-    severity, severity_error = _severity(seen, values)
+    compared = _compare(model)
+    informedness, error = _informedness(compared, values)
+    severity, severity_error = _severity(compared, values)
     with np.errstate(invalid="ignore", divide="ignore"):
-        fraction = seen.answers / seen.n[:, None]
-        expected = seen.truths / seen.n[:, None]
+        fraction = compared.answers / compared.n[:, None]
+        expected = compared.truths / compared.n[:, None]
     reliability, low, high = _reliability(model, level)
     favourite = np.where(np.isfinite(fraction), fraction - expected, 0.0).argmax(axis=1)
     rows = np.arange(n_raters)
     fraction, expected = fraction[rows, favourite], expected[rows, favourite]
     limits = np.clip(informedness - z * error, -1, 1), np.clip(informedness + z * error, -1, 1)
+    habit = _habit(fraction, expected, compared.n, z, habit_excess)
     return RaterTable(
         rater=list(votes.raters),
         n_votes=n_votes,
-        n_compared=seen.n,
+        n_compared=compared.n,
         reliability=reliability,
         reliability_low=low,
         reliability_high=high,
-        agreement=seen.agreement,
+        agreement=compared.agreement,
         informedness=informedness,
         informedness_low=limits[0],
         informedness_high=limits[1],
@@ -265,12 +265,12 @@ def rater_table(
         favourite_share=fraction,
         favourite_expected=expected,
         weight=_weights(informedness, error, n_votes),
-        flags=_flags(informedness, limits, _habit(fraction, expected, seen.n, z, habit_excess), seen.n >= min_votes),
+        flags=_flags(informedness, limits, habit, compared.n >= min_votes),
     )
 
 
 def _values(labels: list[Any], ordered: bool | None) -> FloatArray | None:
-    """Values of ordered labels, or None."""
+    """Values of the labels, or None if they are not ordered."""
     if ordered is False:
         return None
     values = label_values(labels)
@@ -278,8 +278,8 @@ def _values(labels: list[Any], ordered: bool | None) -> FloatArray | None:
 
 
 @dataclass
-class _Seen:
-    """Answers of the other raters to the items of each rater.
+class _Compared:
+    """Votes of each rater, with the truths of their items according to the other raters.
 
     The first three hold an entry for each vote that can be compared: rater, label, and T⁻. The others hold one for each
     rater: number of such votes, sums of the answers and of T⁻ by label, and the mean of T⁻ at the answer.
@@ -303,7 +303,7 @@ class _Seen:
         return totals
 
 
-def _compare(model: DawidSkene) -> _Seen:
+def _compare(model: DawidSkene) -> _Compared:
     """T⁻ of every vote for an item that another rater rated too, or whose truth is known."""
     votes = model._triples
     n_raters, n_labels = len(votes.raters), len(votes.labels)
@@ -329,21 +329,22 @@ def _compare(model: DawidSkene) -> _Seen:
     truths = np.stack([np.bincount(rater, truth[:, k], minlength=n_raters) for k in range(n_labels)], axis=1)
     right = np.bincount(rater, truth[np.arange(len(label)), label], minlength=n_raters)
     agreement = np.divide(right, n, out=np.full(n_raters, np.nan), where=n > 0)
-    return _Seen(rater, label, truth, n, answers.astype(np.float64), truths.astype(np.float64), agreement)
+    return _Compared(rater, label, truth, n, answers.astype(np.float64), truths.astype(np.float64), agreement)
 
 
-def _informedness(seen: _Seen, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _informedness(compared: _Compared, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """λ of each rater and its standard error by the delta method; NaN where all items have the same truth."""
-    n_labels = seen.answers.shape[1]
+    n_labels = compared.answers.shape[1]
     S = np.eye(n_labels) if values is None else -np.abs(values[:, None] - values[None])
-    n = np.maximum(seen.n, 1)
-    fraction, mean = seen.answers / n[:, None], seen.truths / n[:, None]
+    n = np.maximum(compared.n, 1)
+    fraction, mean = compared.answers / n[:, None], compared.truths / n[:, None]
     chance = np.einsum("rl,lk,rk->r", fraction, S, mean)
     random = np.einsum("rl,lk,rk->r", mean, S, mean)
-    met = seen.add_up(lambda rater, label, T: (T @ S)[np.arange(len(label)), label]) / n
-    best = seen.add_up(lambda rater, label, T: np.einsum("vl,vl->v", T @ S, T)) / n
+    met = compared.add_up(lambda rater, label, T: (T @ S)[np.arange(len(label)), label]) / n
+    best = compared.add_up(lambda rater, label, T: np.einsum("vl,vl->v", T @ S, T)) / n
     span = best - random  # agreement of a rater who is always right, beyond chance
-    usable = (seen.n > 1) & (span > 1e-6 * np.ptp(S))  # else all items have the same truth, and λ is 0/0
+    # 1e-6: below it, all items have the same truth up to rounding in single precision, and λ is 0/0
+    usable = (compared.n > 1) & (span > 1e-6 * np.ptp(S))
     span = np.where(usable, span, 1.0)
     informedness = np.where(usable, (met - chance) / span, np.nan)
     slope = np.nan_to_num(informedness)
@@ -355,23 +356,23 @@ def _informedness(seen: _Seen, values: FloatArray | None) -> tuple[FloatArray, F
         possible = np.einsum("vl,vl->v", similar, T - 2 * mean[rater]) + random[rater]
         return np.asarray((above_chance - slope[rater] * possible) / span[rater])
 
-    squares = np.where(usable, seen.add_up(lambda *vote: influence(*vote) ** 2), 0.0)
-    pooled = squares.sum() / max(int(seen.n[usable].sum()), 1)
+    squares = np.where(usable, compared.add_up(lambda *vote: influence(*vote) ** 2), 0.0)
+    pooled = squares.sum() / max(int(compared.n[usable].sum()), 1)
     random_vote = ((S.max() - random) / span) ** 2
     # four votes of the spread of all raters, and one that is off by as much as a label drawn at random
     variance = (squares + 4 * pooled + random_vote) / (n + 5)
     return informedness, np.where(usable, np.sqrt(variance / n), np.nan)
 
 
-def _severity(seen: _Seen, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def _severity(compared: _Compared, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Mean difference of answer and truth, and its standard error."""
     if values is None:
-        return np.full(len(seen.n), np.nan), np.full(len(seen.n), np.nan)
-    n = np.maximum(seen.n, 1)
-    mean = seen.add_up(lambda rater, label, T: values[label] - T @ values) / n
-    squares = seen.add_up(lambda rater, label, T: (values[label] - T @ values - mean[rater]) ** 2)
+        return np.full(len(compared.n), np.nan), np.full(len(compared.n), np.nan)
+    n = np.maximum(compared.n, 1)
+    mean = compared.add_up(lambda rater, label, T: values[label] - T @ values) / n
+    squares = compared.add_up(lambda rater, label, T: (values[label] - T @ values - mean[rater]) ** 2)
     step = (values.max() - values.min()) / (len(values) - 1)
-    known = seen.n > 0
+    known = compared.n > 0
     return np.where(known, mean, np.nan), np.where(known, np.sqrt(squares + step**2) / (n + 1), np.nan)
 
 
@@ -385,6 +386,7 @@ def _reliability(model: DawidSkene, level: float) -> tuple[FloatArray, FloatArra
         variance = (prior**2 * right * (1 - right) / (rows + 1.0)).sum(axis=1)
     else:  # one or two parameters for each rater: every vote is informative for all rows
         variance = mean * (1 - mean) / (rows.sum(axis=1) + 1.0)
+    # 1e-12 and 1e-3: the size of a beta distribution is finite and positive, also without votes
     size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-12) - 1.0, 1e-3)
     tail = (1 - level) / 2
     low, high = (special.betaincinv(mean * size, (1 - mean) * size, t) for t in (tail, 1 - tail))
@@ -416,6 +418,7 @@ def _habit(fraction: FloatArray, expected: FloatArray, n: IntArray, z: float, ex
 def _flags(
     informedness: FloatArray, limits: tuple[FloatArray, FloatArray], habit: BoolArray, enough: BoolArray
 ) -> list[str]:
+    """Flags of each rater; the limits are described in `rater_table`, and were chosen by hand."""
     low, high = limits
     known = informedness[np.isfinite(informedness)]
     median = float(np.median(known)) if len(known) else 0.0

@@ -60,7 +60,7 @@ class RaterSummary:
 
     @classmethod
     def from_model(cls, model: DawidSkene, table: RaterTable | None = None) -> Self:
-        """Sum up a fitted model.
+        """Summarise a fitted model.
 
         Parameters
         ----------
@@ -89,10 +89,9 @@ class RaterSummary:
     def from_votes(
         cls, votes: Any, *, item: Any = None, annotator: Any = None, label: Any = None, labels: Any = None
     ) -> Self:
-        """Fit the model that suits the labels, and sum it up.
+        """Fit a model that suits the labels, and summarise it.
 
-        Labels that are numbers, or text that reads as numbers, are taken as a scale (``model="ordinal"``); for all
-        other labels each rater has one probability to be right (``model="one-coin"``).
+        For labels that are numbers, or text that can be converted to numbers, the model is "ordinal", else "one-coin".
 
         Parameters
         ----------
@@ -185,7 +184,7 @@ def _taken(column: Any, positions: Any) -> Any:
 
 
 def _numbers(labels: list[Any]) -> list[int | float] | None:
-    """The values of labels that are numbers or read as such, all different; or None."""
+    """The values of labels that are numbers or can be converted to numbers, all different; or None."""
     try:
         values = [float(label) for label in labels if not isinstance(label, bool)]
     except (TypeError, ValueError):

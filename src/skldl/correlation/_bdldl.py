@@ -44,7 +44,7 @@ class BDLDL(BaseLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty; "auto" takes it from generalised cross-validation of the forward regression.
+        Strength of the squared penalty; "auto" chooses it by generalised cross-validation of the forward regression.
         The paper has sums over n rows in place of the means: its penalty is n · alpha.
     backward_weight : float, default=1e-3
         Weight of the reconstruction of the features from the distributions.

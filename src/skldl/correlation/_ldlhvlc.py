@@ -76,7 +76,7 @@ class LDLHVLC(LinearSoftmaxLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on W; "auto" takes it from generalised cross-validation of the model linearised
+        Strength of the squared penalty on W; "auto" chooses it by generalised cross-validation of the model linearised
         at the mean distribution, so that the unit of the features hardly matters. The paper has a sum over n rows in
         place of the mean and no factor ½: its γ is n · alpha / 2, its δ n · alpha_neighbours / 2.
     alpha_neighbours : float, default=1e-4

@@ -66,7 +66,7 @@ class LDLLC(LinearSoftmaxLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        Strength of the squared penalty on the weights; "auto" chooses it by generalised cross-validation of the model
         linearised at the mean distribution, so that the unit of the features hardly matters. The paper has a sum over n
         rows in place of the mean and no factor ½: its λ1 is n · alpha / 2, its λ2 is n · correlation_weight.
     correlation_weight : float, default=1e-7

@@ -67,7 +67,7 @@ class LDLLDM(LinearSoftmaxLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        Strength of the squared penalty on the weights; "auto" chooses it by generalised cross-validation of the model
         linearised at the mean distribution, so that the unit of the features hardly matters. The paper has a sum over n
         rows in place of the mean: its λ1 is n · alpha, its λ2 and λ3 are the two weights below.
     global_weight : float, default=0.1

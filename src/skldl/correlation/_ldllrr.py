@@ -65,7 +65,7 @@ class LDLLRR(LinearSoftmaxLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on the weights; "auto" takes it from generalised cross-validation of the model
+        Strength of the squared penalty on the weights; "auto" chooses it by generalised cross-validation of the model
         linearised at the mean distribution, so that the unit of the features hardly matters, β of the paper.
     ranking_weight : float, default=1e-2
         Weight of the ranking loss, λ of the paper.

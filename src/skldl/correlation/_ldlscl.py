@@ -130,7 +130,7 @@ class LDLSCL(LinearSoftmaxLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on Θ; "auto" takes it from generalised cross-validation of the model linearised
+        Strength of the squared penalty on Θ; "auto" chooses it by generalised cross-validation of the model linearised
         at the mean distribution, so that the unit of the features hardly matters. The paper has sums over n rows in
         place of the means and no factor ½: its λ1 is n · alpha / 2 and its λ2 n · alpha_codes / 2; λ3 is
         ``local_weight``.

@@ -27,7 +27,7 @@ class LDLHR(TopAndRestLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on the weights; "auto" takes ten times the result of generalised
+        Strength of the squared penalty on the weights; "auto" is ten times the result of generalised
         cross-validation of the model linearised at the mean distribution, so that the unit of the features hardly
         matters. The paper has a sum over n rows in place of the mean: its penalty is n · alpha.
     margin_weight : float, default=0.1

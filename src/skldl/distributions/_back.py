@@ -29,7 +29,7 @@ def to_labels(D: Any, classes: Any = None) -> Any:
     D : array-like or DataFrame of shape (n_samples, n_labels)
         Distributions.
     classes : sequence, default=None
-        Names of the labels. None takes the columns of a DataFrame, or the positions 0, 1, ….
+        Names of the labels. None uses the columns of a DataFrame, or the positions 0, 1, ….
 
     Returns
     -------
@@ -82,7 +82,7 @@ def to_label_sets(
     top : int, default=None
         Take the ``top`` labels with the highest degrees.
     classes : sequence, default=None
-        Names of the labels. None takes the columns of a DataFrame, or the positions 0, 1, ….
+        Names of the labels. None uses the columns of a DataFrame, or the positions 0, 1, ….
     output : {"indicator", "sets"}, default="indicator"
         Return a matrix of zeros and ones, or one list of labels per row, from the highest degree down.
 
@@ -238,7 +238,7 @@ def to_weighted_examples(X: Any, D: Any, sample_weight: Any = None, classes: Any
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row, which its examples share out.
     classes : sequence, default=None
-        Names of the labels. None takes the columns of a DataFrame, or the positions 0, 1, ….
+        Names of the labels. None uses the columns of a DataFrame, or the positions 0, 1, ….
 
     Returns
     -------

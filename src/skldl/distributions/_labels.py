@@ -47,7 +47,7 @@ def from_labels(y: Any, classes: Any = None) -> Any:
     y : array-like or Series of shape (n_samples,)
         One label per row: numbers, text or anything that can be compared for equality.
     classes : sequence, default=None
-        All labels, in the order of the columns. None takes the labels that occur, sorted.
+        All labels, in the order of the columns. None uses the labels that occur, sorted.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def from_label_sets(Y: Any, classes: Any = None, empty: str = "error") -> Any:
         A two-dimensional array, sparse matrix, DataFrame, or nested list of equally long rows that hold only 0 and 1,
         is an indicator matrix. Any other list, and a Series, holds sets, lists or tuples of labels.
     classes : sequence, default=None
-        All labels, in the order of the columns. None takes the columns of a DataFrame, or the labels that occur,
+        All labels, in the order of the columns. None uses the columns of a DataFrame, or the labels that occur,
         sorted.
     empty : {"error", "uniform", "drop"}, default="error"
         How a row without any label is handled: an error, the same degree for all labels, or removal. Removed rows are

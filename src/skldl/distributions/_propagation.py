@@ -86,12 +86,12 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
     alpha : float, default=0.5
         Weight of the neighbours against an instance's own labels, in [0, 1); with 0 each label has ``1/|Y|``.
     n_neighbors : int or None, default=10
-        Number of nearest neighbours that are tied to each instance (i and j are tied if one of them is among the
-        neighbours of the other). All instances at the same distance as the last of them count as neighbours too, so
-        that the result depends neither on the order of the rows nor on whether X is sparse. None ties all to all, with
-        a dense matrix of n_samples².
+        Number of nearest neighbours of each instance in the graph (i and j are adjacent if one of them is among the
+        neighbours of the other). All instances at the same distance as the last of them are neighbours, too, so that
+        the result depends neither on the order of the rows nor on whether X is sparse. With None all instances are
+        adjacent, with a dense matrix of n_samples².
     bandwidth : float or None, default=None
-        σ of the affinity. None takes the median distance of the rows that are tied, copies left out.
+        σ of the affinity. None uses the median distance of adjacent rows, without copies.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features; scale them first if their units differ.
         y : indicator matrix, list of sets of labels, or column of labels
-            As in `from_label_sets` or `from_labels`. A row without labels takes those of its neighbours.
+            As in `from_label_sets` or `from_labels`. A row without labels has those of its neighbours.
 
         Returns
         -------
@@ -223,15 +223,15 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         return _normalized(weights @ scaled_degrees)
 
     def _graph(self, X: Any) -> Any:
-        """Distances between rows that are tied: sparse for nearest neighbours, dense for all."""
+        """Distances between adjacent rows: a sparse matrix for nearest neighbours, a dense one for all."""
         if self.n_neighbors is None:
             return pairwise_distances(X)
         n_samples = X.shape[0]
-        n_tied = min(self.n_neighbors, n_samples - 1)
-        if n_tied == 0:
+        n_adjacent = min(self.n_neighbors, n_samples - 1)
+        if n_adjacent == 0:
             return sparse.csr_matrix((n_samples, n_samples))
-        rows, columns, distances = nearest_rows(self._neighbors, X, None, n_tied)
-        # a distance of zero, between copies of a row, is a tie as well: it must not vanish from the sparse matrix
+        rows, columns, distances = nearest_rows(self._neighbors, X, None, n_adjacent)
+        # a distance of zero, between copies of a row, is an edge as well: it must not vanish from the sparse matrix
         stored = np.maximum(distances, MIN_DISTANCE)
         graph = sparse.csr_matrix((stored, (rows, columns)), shape=(n_samples, n_samples))
         return graph.maximum(graph.T).tocsr()

@@ -26,7 +26,7 @@ def from_similarity(y: Any, S: Any, classes: Any = None) -> Any:
     S : array-like or DataFrame of shape (n_labels, n_labels)
         Similarity, at least zero.
     classes : sequence, default=None
-        Names of the rows and columns of S. None takes the columns of a DataFrame; for an array, the labels are the
+        Names of the rows and columns of S. None uses the columns of a DataFrame; for an array, the labels are the
         positions 0, 1, ….
 
     Returns

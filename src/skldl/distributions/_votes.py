@@ -246,7 +246,7 @@ def from_votes(
     item, annotator, label : column names, default=None
         The three columns of a long table; None for a wide one.
     labels : sequence, default=None
-        All labels, in the order of the columns of the result. None takes those that occur, sorted.
+        All labels, in the order of the columns of the result. None uses those that occur, sorted.
     weights : array-like of shape (n_annotators,), dict, DawidSkene or RaterTable, default=None
         Weight of each annotator: in the order of the columns (wide) or of first appearance (long), or by name. A
         fitted `skldl.annotators.DawidSkene` or its `skldl.annotators.RaterTable` weights annotators by the quality of

@@ -25,7 +25,7 @@ class FCM(InductiveEnhancer):
     Parameters
     ----------
     n_clusters : int, default=None
-        Number of clusters; None takes twice the number of labels, and at most as many as there are rows.
+        Number of clusters; None means twice the number of labels, and at most as many as there are rows.
     fuzziness : float, default=2.0
         β, above 1; memberships are more even for larger values.
     max_iter : int, default=100

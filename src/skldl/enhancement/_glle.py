@@ -39,7 +39,7 @@ class GLLE(InductiveEnhancer):
     n_neighbors : int, default=20
         Number of neighbours of each row in the graph.
     width : float, default=None
-        σ of the Gaussian weights of the graph and of the kernel, in standardised features; None takes the mean
+        σ of the Gaussian weights of the graph and of the kernel, in standardised features; None means the mean
         distance.
 
     Attributes

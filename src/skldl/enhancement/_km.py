@@ -29,7 +29,7 @@ class KM(LabelEnhancer):
     Parameters
     ----------
     width : float, default=None
-        Width σ of the kernel exp(−‖x − x'‖² / 2σ²), in standardised features; None takes the mean distance.
+        Width σ of the kernel exp(−‖x − x'‖² / 2σ²), in standardised features; None means the mean distance.
     delta : float, default=1e-3
         Added to the squared radius, which is 0 if all rows of a label are equal.
 

@@ -73,7 +73,7 @@ class DirichletLDL(LinearSoftmaxLDL):
     Parameters
     ----------
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on the weights, not on the intercept; "auto" takes it from generalised
+        Strength of the squared penalty on the weights, not on the intercept; "auto" chooses it by generalised
         cross-validation of this model linearised at the mean distribution, so that neither the unit of the features
         nor that of the scores, which grow with the precision, matters much.
     loss : {"expected_divergence", "likelihood"}, default="expected_divergence"

@@ -34,7 +34,7 @@ class SmoothLossLDL(LinearSoftmaxLDL):
         0.1}``, for their sum; or a function from (log p, d), both (n_rows, n_labels), to one value per row and the
         gradient in the scores (n_rows, n_labels).
     alpha : float or "auto", default="auto"
-        Strength of the squared penalty on the weights, not on the intercept; "auto" takes it from generalised
+        Strength of the squared penalty on the weights, not on the intercept; "auto" chooses it by generalised
         cross-validation of the model linearised at the mean distribution, so that the unit of the features hardly
         matters.
     fit_intercept : bool, default=True

@@ -204,7 +204,7 @@ divisiveness_error = Measure(
 
 
 def _top(degrees: FloatArray) -> FloatArray:
-    """1.0 where a label has the greatest degree of its row, else 0.0."""
+    """1.0 where a label has the largest degree of its row, else 0.0."""
     return as_double(degrees == namespace(degrees).max(degrees, axis=0))
 
 

@@ -22,7 +22,7 @@ that is a few units of rounding off adds to any measure for each label."""
 
 @dataclass(frozen=True)
 class Bound:
-    """The greatest value of a measure, as text and as a number.
+    """The largest value of a measure, as text and as a number.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Bound:
         Returns
         -------
         float
-            The greatest value.
+            The largest value.
         """
         return float(self.limit(n_labels, **options) if callable(self.limit) else self.limit)
 
@@ -87,7 +87,7 @@ class Measure:
     lower : float
         The smallest value.
     bound : Bound
-        The greatest value, as a function of the number of labels.
+        The largest value, as a function of the number of labels.
     zeros : str
         How zeros and ties are treated.
     uses_eps : bool
@@ -141,7 +141,7 @@ class Measure:
         return f"[{self.lower:g}, {self.bound.text}]"
 
     def upper(self, n_labels: int) -> float:
-        """Compute the greatest value on distributions over a number of labels.
+        """Compute the largest value on distributions over a number of labels.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ def compute_rows(
         for rows, pair in blocks(true, pred, eps):
             for measure, bound, result in zip(measures, bounds, results, strict=True):
                 values = measure.compute(pair, **measure.options)
-                # rounding can lift a value above the greatest possible one
+                # rounding can lift a value above the largest possible one
                 values = values if bound == np.inf else xp.where(values > bound, bound, values)
                 result[rows] = as_double(values)
     return {measure.name: result for measure, result in zip(measures, results, strict=True)}

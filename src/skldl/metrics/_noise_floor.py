@@ -365,7 +365,7 @@ class Mixing:
     support : ndarray of shape (n_support, n_labels)
         Distributions.
     likelihood : ndarray of shape (n_rows, n_support)
-        Likelihood of the counts of each row, divided by its greatest value.
+        Likelihood of the counts of each row, divided by its largest value.
     """
 
     support: FloatArray

@@ -103,7 +103,7 @@ class Selection:
     usage : dict
         From name to the number of libraries that have it.
     cut, limit : float
-        Smallest distance between clusters; greatest instability.
+        Smallest distance between clusters; largest instability.
     settings : dict
         Arguments of `select_measures`, and where the distributions come from.
 
@@ -430,7 +430,7 @@ def instability(
     Returns
     -------
     dict
-        From name to the greatest of the four ratios: about 1 for a bounded measure, a few units for one that grows like
+        From name to the largest of the four ratios: about 1 for a bounded measure, a few units for one that grows like
         a logarithm, many orders of magnitude for one that divides by the degree.
 
     Examples
@@ -467,7 +467,7 @@ def _medians(measures: Sequence[Measure], true: FloatArray, pred: FloatArray) ->
 def choose(
     candidates: Sequence[Measure], clusters: Mapping[str, int], usage: Mapping[str, int], n_measures: int
 ) -> tuple[str, ...]:
-    """Choose at most one measure for each family and each cluster, so that the sum of their usage is greatest.
+    """Choose at most one measure for each family and each cluster, so that the sum of their usage is largest.
 
     Among sets of ``n_measures`` the best is found exactly, as an assignment of clusters to families; where no set of
     that size exists, a largest one is found. Equal usage is decided by the order of the candidates.
@@ -493,7 +493,7 @@ def choose(
 
 
 def _assign(weights: FloatArray, families: tuple[int, ...]) -> list[tuple[int, int]] | None:
-    """Assign a different cluster to each of these families with the greatest total weight; None if impossible."""
+    """Assign a different cluster to each of these families with the largest total weight; None if impossible."""
     rows = weights[list(families)]
     impossible = -1e6  # finite, because the solver raises an error where no assignment is finite
     positions, columns = linear_sum_assignment(np.where(np.isfinite(rows), rows, impossible), maximize=True)

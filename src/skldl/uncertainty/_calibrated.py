@@ -189,7 +189,7 @@ class CalibratedLDL(HeldOutWrapper):
         A label distribution learner.
     method : {"auto", "temperature", "vector", "shrink", "none"}, default="auto"
         Which map: one exponent for all labels, an exponent and an offset for each label [1]_, or a fraction of the mean
-        distribution. "auto" takes the one with the least cross-validated Kullback-Leibler divergence; "none", which
+        distribution. "auto" is the one with the smallest cross-validated Kullback-Leibler divergence; "none", which
         changes nothing, is among them.
     n_folds : int, default=5
         Number of folds for held-out predictions, and for the choice among the maps.

@@ -17,7 +17,7 @@ N_BISECTIONS = 60  # halvings of an interval of at most one: its length then is 
 
 
 class TooFewCalibrationRowsWarning(UserWarning):
-    """There are too few calibration rows for the level that was asked for, so the region is the whole simplex.
+    """There are too few calibration rows for the requested level, so the region is the whole simplex.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Region:
         Smallest and largest degree of each label inside the region. Each is attained by some distribution of the
         region (with "cv+", of the ball of this radius, which contains the region).
     level : float
-        The level that was asked for.
+        The requested level.
     score : {"total_variation", "kullback_leibler", "label"}
         The score that the radius is measured in.
 
@@ -149,7 +149,7 @@ def bounds(name: str, P: FloatArray, radius: FloatArray, label_scale: FloatArray
     else:
         reach = r if name == "total_variation" else r * label_scale
         lower, upper = np.maximum(P - reach, 0.0), np.minimum(P + reach, 1.0)
-        if name == "label":  # what the others can take or leave bounds the label
+        if name == "label":  # the degree of a label is one minus those of the others, which are bounded, too
             max_of_others = upper.sum(axis=1, keepdims=True) - upper
             min_of_others = lower.sum(axis=1, keepdims=True) - lower
             lower, upper = np.maximum(lower, 1.0 - max_of_others), np.minimum(upper, 1.0 - min_of_others)
