@@ -1,4 +1,8 @@
-"""SAIIS: increments against a root-finder, monotone iterations, the common checks and the path."""
+"""SAIIS: increments against a root-finder, monotone iterations, the common checks and the path.
+
+The equations of one iteration are tested themselves (`Scaling`, `Nodes`): iterations correct what one increment misses,
+and stored weights are centred, so that fits do not show a root that has lost digits.
+"""
 
 import tracemalloc
 import warnings
@@ -230,7 +234,7 @@ def test_path_over_another_parameter_fits_each():
     np.testing.assert_array_equal(path[1], SAIIS(tol=1e-3).fit(X, D).predict(X))
 
 
-def test_warning_names_the_knob():
+def test_warning_names_the_parameter():
     X, D = make_distributions()
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2.*Raise max_iter, set accelerate=True, or use SABFGS"):
         SAIIS(max_iter=2).fit(X, D)
@@ -239,7 +243,7 @@ def test_warning_names_the_knob():
 
 
 @pytest.mark.parametrize("settings", [{"max_iter": -1}, {"tol": "small"}])
-def test_senseless_parameters_are_refused(settings):
+def test_invalid_parameters_are_rejected(settings):
     X, D = make_distributions()
     with pytest.raises(ValueError, match=next(iter(settings))):
         SAIIS(**settings).fit(X, D)
