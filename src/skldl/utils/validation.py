@@ -546,9 +546,7 @@ def check_numbers(values: Any, *, name: str, allow_nan: bool = False, nan_hint: 
     _follow(values, None, name=name)
     array = _as_floats(values, name=name, allow_nan=allow_nan, nan_hint=nan_hint)
     _check_two_dimensions(array, name)
-    if not np.isfinite(
-        np.einsum("ij->", array)
-    ):  # faster than a test of each number; huge numbers may also sum to infinity
+    if not np.isfinite(np.einsum("ij->", array)):  # faster than each number; huge ones may sum to infinity, too
         _check_cells_finite(
             array, column_names(values), name, hint=nan_hint or DEGREE_HINT, column="label", allow_nan=allow_nan
         )
