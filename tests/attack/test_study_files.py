@@ -69,7 +69,7 @@ ODD = [
     *("../../x", "/etc/passwd", "/dev/zero", "/dev/stdin", "~", ".", ".."),
     *("table.csv", "table.csv/", "C:\\x", "nul\0l"),
     *("os:system", f"os:system('touch {MARK}')", "builtins:eval", "subprocess:Popen", "skldl:save", "skldl:AAKNN"),
-    *("sklearn.utils:check_array", "skldl", ":", "a:b:c", "skldl:__class__", "skldl.cli._app:run", "this:x"),
+    *("sklearn.utils:check_array", "skldl", ":", "a:b:c", "skldl:__class__", "skldl.cli:main", "this:x"),
     *("ä ß 漢字", "\u202etxt", "\ud7ff", "😀" * 50, "x" * 5000, "a\nb", "a\tb", "\x1b[31mred"),
     *("<script>", "{{ 7*7 }}", "%s"),
     *([], [[]], [1], ["a", 1], [math.nan], {}, {"a": 1}, {"estimator": "os:system"}, [{"estimator": "os:system"}]),
@@ -190,7 +190,7 @@ def campaign(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "a" / "b" / "c"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
+    monkeypatch.setattr("skldl.report.write_report", lambda folder, results: "")
     monkeypatch.setattr("skldl.experiments.statistics.POSTERIOR_DRAWS", 20)
     return Campaign(folder, capsys)
 

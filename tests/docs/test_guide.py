@@ -47,7 +47,7 @@ class Story:
         self.server = None
         self.shown = {}
 
-    def main(self, language, content):
+    def run(self, language, content):
         if language == "python":
             exec(compile(content, str(GUIDE), "exec"), {})
             return

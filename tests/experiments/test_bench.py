@@ -42,7 +42,7 @@ def study(tmp_path, monkeypatch):
 @pytest.fixture
 def no_report(monkeypatch):
     """Where the report is not what is tested, it need not be drawn."""
-    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
+    monkeypatch.setattr("skldl.report.write_report", lambda folder, results: "")
 
 
 def test_a_study_from_start_to_end(study, tmp_path, capsys):
@@ -89,15 +89,15 @@ def test_resuming_needs_no_study(study, capsys):
 
 
 def test_an_interrupted_study_says_how_to_go_on(study, monkeypatch, capsys):
-    def interrupt(*arguments, **options):
+    def interrupt(call):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skldl.cli._study_output.run_study", interrupt)
+    monkeypatch.setattr("skldl.experiments.tasks.Call.run", interrupt)
     assert main(["bench", study, "--out", "here", "--jobs", "1"]) == 130
     lines = capsys.readouterr().err.splitlines()
     assert any(line.endswith("continue with: skldl bench --resume --out here") for line in lines)
-    assert main(["bench", study, "--out", "here", "--data", ".", "--keep-predictions", "all"]) == 130
-    assert "--resume --out here --data . --keep-predictions all" in capsys.readouterr().err
+    assert main(["bench", study, "--out", "there", "--data", ".", "--keep-predictions", "all", "--jobs", "1"]) == 130
+    assert "--resume --out there --data . --keep-predictions all" in capsys.readouterr().err
 
 
 def test_dry_run_counts_and_runs_nothing(study, tmp_path, capsys):
@@ -201,6 +201,7 @@ def test_without_the_packages_of_the_report_the_rest_is_written(study, monkeypat
     assert not (tmp_path / "plain" / "report.html").exists()
 
 
+# The forecast and the lines of progress are tested inside: outside they depend on how long tasks take.
 TASKS = tuple(Task("evaluation", "d", name, 0, fold) for name in ("quick", "slow") for fold in range(3))
 
 

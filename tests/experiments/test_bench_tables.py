@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
 
 from skldl.cli import main
 from skldl.exceptions import StudyError
@@ -19,7 +20,7 @@ MEAN = Candidate("Mean", "skldl:MeanDistribution")
 @pytest.fixture(autouse=True)
 def workplace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
+    monkeypatch.setattr("skldl.report.write_report", lambda folder, results: "")
     rng = np.random.default_rng(0)
     n = 48
     x, town = rng.normal(size=n), rng.choice(["Ulm", "Bonn", "Kiel"], size=n)
@@ -77,11 +78,10 @@ def test_each_fold_learns_its_own_encoding():
     from skldl import AAKNN
     from skldl.metrics import clark
     from skldl.selection import rounds_of
-    from skldl.selection._fitting import with_encoder
 
     data = plan.datasets["faces"]
     for round_, value in zip(rounds_of(data, study.layout), results.values("clark", "faces", "k"), strict=True):
-        model = with_encoder(AAKNN(4), TableEncoder()).fit(data.X.iloc[round_.train], data.D[round_.train])
+        model = make_pipeline(TableEncoder(), AAKNN(4)).fit(data.X.iloc[round_.train], data.D[round_.train])
         assert value == clark(data.D[round_.test], model.predict(data.X.iloc[round_.test]))
 
 
@@ -155,7 +155,7 @@ def test_arrays_in_files_run_too(workplace):
 
 def test_columns_without_a_table(capsys):
     assert main(["bench", "--labels", "emo_*"]) == 2
-    assert "Name the tables with --datasets" in capsys.readouterr().err
+    assert "Give the paths of the tables with --datasets" in capsys.readouterr().err
 
 
 def test_what_evaluate_wrote_can_be_run_again(workplace):

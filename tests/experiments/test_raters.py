@@ -1,5 +1,6 @@
 """Raters in the record of a dataset: who is there, under which name, and what the report draws of them."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,6 @@ from skldl.experiments.header import raters_of
 from skldl.experiments.study_file import parse_study
 from skldl.experiments.tables import measure_table
 from skldl.report import render_report
-from skldl.report._figures import _caption_of_raters
 
 pd = pytest.importorskip("pandas")
 MEAN = Candidate("Mean", "skldl:MeanDistribution")
@@ -80,6 +80,14 @@ def test_records_keep_raters_and_the_report_draws_them_once(dataset, tmp_path):
     assert "<i>dan" not in page
 
 
+def caption(summary):
+    """The caption of the figure of the raters in the report of a study whose records have this summary."""
+    data = Dataset("d", np.eye(4), [[0.5, 0.5], [0.2, 0.8]] * 2)
+    results = run_study(Study([data], [MEAN], folds=2, measures=["clark"]), keep_predictions="none")
+    results.info["d"]["raters"] = summary.to_dict()
+    return re.search(r"raters-0.*?<figcaption>(.*?)</figcaption>", render_report(results), flags=re.DOTALL)[1]
+
+
 @pytest.mark.parametrize(
     ("n_random", "reported"), [(0, "No rater is flagged."), (9, "8 (spammer) and 1 more. The flags")]
 )
@@ -90,7 +98,7 @@ def test_captions_of_words_without_a_scale(n_random, reported):
     right = np.where(generator.random((200, 12)) < 0.9, truth[:, None], generator.integers(0, 3, (200, 12)))
     votes = np.array(["a", "b", "c"])[np.hstack([generator.integers(0, 3, (200, n_random)), right])]
     summary = RaterSummary.from_votes(votes, labels=["a", "b", "c"])
-    text = _caption_of_raters(replace(summary, table=replace(summary.table, rater=list(range(1, n_random + 13)))))
+    text = caption(replace(summary, table=replace(summary.table, rater=list(range(1, n_random + 13)))))
     assert "Severity" not in text
     assert ". Lines are intervals" in text
     assert text.count("(spammer)") == min(n_random, 8)
@@ -102,7 +110,7 @@ def test_captions_of_many_raters_count_the_flags():
     crowd = np.hstack([np.repeat(votes, 210, axis=1), np.random.default_rng(1).integers(1, 6, (30, 30))])
     summary = RaterSummary.from_votes(crowd)
     assert summary.flagged["spammer"] > 15
-    text = _caption_of_raters(RaterSummary.from_dict(summary.to_dict()))
+    text = caption(summary)
     assert f"{summary.flagged['spammer']} as spammer" in text
     assert "(spammer)" not in text
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from skldl.cli import main
 from skldl.data import Dataset
 from skldl.exceptions import RecordsError, StudyError
 from skldl.experiments import Candidate, Study, StudyResults, dump_study, plan_study, run_study
@@ -56,14 +57,12 @@ def test_a_dry_plan_imports_nothing(tmp_path, monkeypatch):
 
 
 def test_modules_beside_a_study_file_are_found_if_trusted(tmp_path, monkeypatch, capsys):
-    from skldl.cli import main
-
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "my_lab_9.py").write_text("from skldl import MeanDistribution as Mine")
     (tmp_path / "lab" / "my.toml").write_text(study_text("my_lab_9:Mine", "").replace("name = 'x'", "name = 'Mine'"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
+    monkeypatch.setattr("skldl.report.write_report", lambda folder, results: "")
     assert main(["bench", "lab/my.toml", "--jobs", "1"]) == 2
     assert "add --trust my_lab_9" in capsys.readouterr().err
     assert main(["bench", "lab/my.toml", "--dry-run", "--trust", "my_lab_9"]) == 0
@@ -102,12 +101,16 @@ def test_infinity_in_a_grid_survives_the_file(tmp_path):
 
 
 def test_the_name_of_a_study_names_no_other_folder(tmp_path, monkeypatch):
-    from skldl.cli._study_output import new_folder
-
-    monkeypatch.chdir(tmp_path)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("skldl.report.write_report", lambda folder, results: "")
     for name in ("../../../x", "/etc/x", "..", "a/b", "a b"):
-        assert new_folder(name).parent == new_folder("demo").parent
-        assert ".." not in new_folder(name).parts
+        (here / "s.toml").write_text(f"name = '{name}'\ndatasets = ['artificial']\ncandidates = ['Mean']\nfolds = 2")
+        assert main(["bench", "s.toml", "--jobs", "1"]) == 0
+    folders = sorted(path.name for path in here.iterdir() if path.is_dir())
+    assert folders == ["skldl-a-b", "skldl-a-b-2", "skldl-etc-x", "skldl-study", "skldl-x"]
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
 def tiny(**options):
@@ -145,8 +148,6 @@ def read_records_of(content, folder):
 
 
 def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    from skldl.cli import main
-
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text("datasets = ['artificial']\ncandidates = ['Mean']\nmeasures = ['clark']")
     writes = []
@@ -163,11 +164,9 @@ def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path, monkeypatch, c
     said = capsys.readouterr().err
     assert "No space left on device" in said
     assert "--resume" in said
-    monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
+    monkeypatch.setattr("skldl.report.write_report", lambda folder, results: "")
     assert main(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "skldl.cli._study_output.show_results", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left"))
-        )
+        patch.setattr("skldl.report.write_report", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
         assert main(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 2
     assert "disk of run is full" in capsys.readouterr().err
