@@ -200,6 +200,6 @@ def test_bad_input(options, target, error, words):
         ([[0, 1], [1, np.inf], [0, 1], [1, 1]], "y holds inf in row 1"),
     ],
 )
-def test_missing_and_infinite_labels_are_refused_without_a_warning(labels, words):
+def test_missing_and_infinite_labels_are_rejected_without_a_warning(labels, words):
     with pytest.raises(MissingLabelError, match=words):
         LDLClassifier(MeanDistribution()).fit(X[:4], labels)

@@ -1,4 +1,4 @@
-"""AARegressor: what the regressor predicts, on the simplex; one or many outputs; weights passed or refused."""
+"""AARegressor: what the regressor predicts, on the simplex; one or many outputs; weights passed on or rejected."""
 
 import numpy as np
 import pytest
@@ -85,12 +85,12 @@ def test_nested_parameters_in_a_grid_search():
     assert search.best_params_ == {"regressor__alpha": 1e-2}
 
 
-def test_a_classifier_is_refused():
+def test_a_classifier_is_rejected():
     with pytest.raises(ValueError, match=r"PTClassifier\(LogisticRegression"):
         AARegressor(LogisticRegression()).fit(*make_distributions())
 
 
-def test_predictions_that_are_not_finite_are_refused():
+def test_predictions_that_are_not_finite_are_rejected():
     class Broken(LinearRegression):
         def predict(self, X):
             return np.full((len(X), 3), np.nan)

@@ -469,7 +469,7 @@ def test_the_papers_numbers(paper_data, dataset):
 
 
 def test_cosine_ties_follow_the_lower_row_number():
-    """Parallel rows have the same cosine distance, which rounding would tell apart."""
+    """Parallel rows have the same cosine distance, which rounding would separate."""
     rows = np.array([[15.0, 10.0, 15.0], [9.0, 6.0, 9.0], [3.0, 2.0, 3.0], [30.0, 20.0, 30.0]])
     for dtype in (np.float64, np.float32):
         for order in ([0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 1, 0]):

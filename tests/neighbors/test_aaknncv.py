@@ -166,7 +166,7 @@ def test_degrees_are_positive_even_of_labels_never_seen():
         ({"n_queries": 2.5}, "n_queries=2.5 must be a whole number"),
     ],
 )
-def test_bad_settings_are_refused(params, message):
+def test_bad_settings_are_rejected(params, message):
     X, D = make_distributions()
     with pytest.raises(ValueError, match=message):
         AAKNNCV(**params).fit(X - 0.5, D)

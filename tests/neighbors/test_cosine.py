@@ -40,7 +40,7 @@ def test_the_order_is_that_of_rational_numbers(form, seed):
 
 
 @pytest.mark.parametrize(("offset", "n_features"), [(1e6, 6), (1e5, 300), (1e8, 4)])
-def test_nearly_parallel_rows_are_told_apart_whatever_the_batch(offset, n_features):
+def test_nearly_parallel_rows_are_distinguished_whatever_the_batch(offset, n_features):
     """1 − cos had lost all digits there: rows in between counted as equal, and which ones depended on the batch."""
     rng = np.random.default_rng(0)
     X, new = (offset + rng.normal(size=(size, n_features)) for size in (1500, 12))

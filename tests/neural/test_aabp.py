@@ -212,7 +212,7 @@ def test_hidden_layers_may_be_a_number_or_any_sequence():
         ({"validation_fraction": 1.0}, "validation_fraction=1.0"),
     ],
 )
-def test_bad_parameters_are_refused(params, message):
+def test_bad_parameters_are_rejected(params, message):
     with pytest.raises(ValueError, match=message):
         AABP(**params).fit(*make_distributions())
 

@@ -122,7 +122,7 @@ def test_a_far_origin_costs_no_digits_on_dense_features(covariance):
     np.testing.assert_allclose(PTBayes(covariance).fit(X + 2**26, D).predict(X + 2**26), expected, atol=1e-8)
 
 
-def test_sparse_features_that_lose_all_digits_are_refused():
+def test_sparse_features_that_lose_all_digits_are_rejected():
     X, D = make_distributions(2000, 4, 3)
     X += 1e9
     X[:, 1] = X[:, 0]
@@ -145,7 +145,7 @@ def test_a_sparse_column_without_zeros_is_centred(covariance):
 
 
 @pytest.mark.parametrize("covariance", ["full", "diag", "tied"])
-def test_a_sparse_column_whose_only_zero_weighs_nothing_is_refused(covariance):
+def test_a_sparse_column_whose_only_zero_weighs_nothing_is_rejected(covariance):
     X, D = make_distributions(60, 4, 3)
     X[:, 1] += 1e7
     X[0, 1] = 0.0
@@ -210,7 +210,7 @@ ROWS = np.arange(100.0)
 
 
 @pytest.mark.parametrize("column", [1e7 + ROWS, np.where(ROWS == 50, 0.5, 1.0), np.where(ROWS == 50, 2.0, 1.0)])
-def test_a_sparse_column_of_more_values_and_a_zero_of_tiny_weight_is_refused(column):
+def test_a_sparse_column_of_more_values_and_a_zero_of_tiny_weight_is_rejected(column):
     X, D = one_flag_missing()
     X[:, 4] *= column
     weight = np.ones(100)
@@ -275,7 +275,7 @@ def test_path_is_that_of_single_fits(covariance):
         ({"reg": np.inf}, "reg=inf"),
     ],
 )
-def test_bad_parameters_are_refused(params, message):
+def test_bad_parameters_are_rejected(params, message):
     with pytest.raises(ValueError, match=message):
         PTBayes(**params).fit(*make_distributions())
 
@@ -293,7 +293,7 @@ def test_naive_bayes_with_defaults_is_no_worse_than_naive_bayes_on_drawn_example
 
 
 @pytest.mark.parametrize("covariance", ["full", "tied"])
-def test_too_many_features_for_a_matrix_name_the_cure(covariance):
+def test_too_many_features_for_a_matrix_name_what_to_do(covariance):
     X = sparse.csr_matrix(([1.0, 2.0], ([0, 1], [0, 9_999_999])), shape=(2, 10_000_000))
     with pytest.raises(MemoryError, match=r"10,000,000 × 10,000,000 .* covariance='diag'"):
         PTBayes(covariance=covariance).fit(X, [[0.2, 0.8], [0.6, 0.4]])

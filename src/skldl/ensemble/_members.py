@@ -17,6 +17,7 @@ from skldl.metrics import kullback_leibler
 from skldl.metrics._measure import without_rounding
 from skldl.selection import _folds, pairs_of
 from skldl.selection._fitting import fit_arguments
+from skldl.utils.arrays import row_blocks
 from skldl.utils.mean_mixture import MEAN_FRACTIONS as LARGER_FRACTIONS
 from skldl.utils.mean_mixture import best_fraction, mean_distribution, means_without, mix
 from skldl.utils.typing import FloatArray, IntArray
@@ -270,9 +271,8 @@ class PooledLDL(GroupedLDL):
     def _predict(self, X: Any) -> FloatArray:
         pool = Pool(self.pool_kind_, self.member_weights_, self.offset_)
         P = np.empty((X.shape[0], self.n_labels_))
-        size = max(1, BLOCK_CELLS // (len(self.members_) * self.n_labels_))
-        for start in range(0, X.shape[0], size):
-            P[start : start + size] = pool.apply(self._member_predictions(X[start : start + size]))
+        for block in row_blocks(X.shape[0], len(self.members_) * self.n_labels_, BLOCK_CELLS):
+            P[block] = pool.apply(self._member_predictions(X[block]))
         return P
 
     def _member_predictions(self, X: Any) -> FloatArray:

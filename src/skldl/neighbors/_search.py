@@ -34,7 +34,9 @@ MAX_PRODUCT_ROWS = 2**14
 times as long on SJAFFE (fit and predict, 213 rows), 1.5 times on Yeast_alpha (2,465 rows), 2.9 times for a single
 row: it prepares and validates more."""
 MAX_TREE_FEATURES = 15
-"""With more features, scikit-learn's algorithm "auto" means "brute"."""
+"""With more features, scikit-learn's algorithm "auto" means "brute", and no choice by their number is better: for 1,500
+queries among 200,000 rows of 50 features a k-d tree takes .12 s instead of .98 if all are combinations of 3, but 4.7 s
+if of 8, and 44 s if they are independent; making the tree takes 1.5 s."""
 EPS = float(np.finfo(np.float64).eps)
 MIN_GROUPED_CELLS = 2**14
 """Up to so many numbers a partial sort of all is faster than one of groups: so it is for one row of Yeast_alpha."""

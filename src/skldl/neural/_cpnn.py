@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 from skldl.base import GroupedLDL
 from skldl.neural._network import ACTIVATIONS, Activation
 from skldl.selection import hold_out
+from skldl.utils.arrays import row_blocks
 from skldl.utils.mean_mixture import mean_distribution, row_weights
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE, RANDOM_STATE, one_of
 from skldl.utils.scaling import StandardizedFeatures, column_divisors, standardize
@@ -62,7 +63,7 @@ def scores(theta: FloatArray, features: Any, codes: FloatArray, n_hidden: int, a
     of_rows = np.asarray(features @ A)
     of_labels = codes @ U + c
     S = np.empty((len(of_rows), len(codes)))
-    for rows in _blocks(len(of_rows), len(codes) * n_hidden):
+    for rows in row_blocks(len(of_rows), len(codes) * n_hidden, BLOCK_CELLS):
         S[rows] = activation.value(of_rows[rows, None, :] + of_labels) @ v
     return S
 
@@ -85,7 +86,7 @@ def loss_and_gradient(
     of_rows, of_labels = features.times(A), codes @ U + c
     back = np.empty_like(of_rows)
     loss = 0.0
-    for rows in _blocks(len(D), len(codes) * n_hidden):
+    for rows in row_blocks(len(D), len(codes) * n_hidden, BLOCK_CELLS):
         hidden = activation.value(of_rows[rows, None, :] + of_labels)
         log_p = log_softmax(hidden @ v)
         loss -= float(weight[rows] @ (D[rows] * log_p).sum(axis=1))
@@ -317,11 +318,6 @@ class CPNN(GroupedLDL):
             return
         kept = self.set_params(max_iter=max(values))._train(X, D, sample_weight, None, set(values))
         yield from (self._outputs(X_new, kept.get(value, self.theta_)) for value in values)
-
-
-def _blocks(n_rows: int, width: int) -> Iterator[slice]:
-    size = max(1, BLOCK_CELLS // width)
-    return (slice(first, first + size) for first in range(0, n_rows, size))
 
 
 def _for_raw_features(

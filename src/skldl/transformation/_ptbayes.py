@@ -26,7 +26,7 @@ from skldl.chunks._rows import Sums, add
 from skldl.exceptions import DataError, Parameter
 from skldl.transformation._origin import measured_from, movable_columns
 from skldl.transformation._resampling import RandomState, multinomial_counts
-from skldl.utils.arrays import SPARSE_DIGITS
+from skldl.utils.arrays import SPARSE_DIGITS, row_blocks
 from skldl.utils.parameters import FRACTION, NONE, NOT_NEGATIVE, RANDOM_STATE, one_of
 from skldl.utils.simplex import softmax
 from skldl.utils.typing import BoolArray, FloatArray
@@ -67,6 +67,7 @@ def _moments(rows: Rows, covariance: str) -> Moments:
         _sums_about, center, labels, mass, covariance, merge=_merge_sums
     )
     check_feature_size(max(float(np.abs(mean).max()), np.sqrt(largest_square)))
+    # differences of squares measured from near the mean, so that few digits cancel
     variances = mean_squares - (mean - center) ** 2
     _check_digits(variances, mean, center)
     priors, covariances = mass / total, None
@@ -77,7 +78,7 @@ def _moments(rows: Rows, covariance: str) -> Moments:
         covariances = np.stack([product - np.outer(mu, mu) for product, mu in zip(products, means, strict=True)])
         pooled = np.tensordot(priors, covariances, axes=1)
     else:
-        pooled = products - (means.T * priors) @ means
+        pooled = products - (means.T * priors) @ means  # within labels: all products less those of the means
     largest = float(variances.max())
     # up to 45 machine epsilons of the squares are rounding: no feature varies, and any scale of the ridge will do
     largest = largest if largest > 1e-14 * largest_square else 1.0
@@ -331,9 +332,7 @@ class PTBayes(BaseLDL):
 
     def _predict(self, X: Any) -> FloatArray:
         distributions = np.zeros((X.shape[0], self.n_labels_))
-        size = max(1, BLOCK_CELLS // max(X.shape[1], self.n_labels_))
-        for start in range(0, X.shape[0], size):
-            block = slice(start, start + size)
+        for block in row_blocks(X.shape[0], max(X.shape[1], self.n_labels_), BLOCK_CELLS):
             distributions[block, self._labels] = softmax(self._log_joint(X[block]))
         return distributions
 
