@@ -31,10 +31,7 @@ WEIGHT_IS_NOT_A_COPY = "for nearest neighbours a row of weight two is not the ro
 @pytest.mark.parametrize(
     ("classifier", "expected"),
     [
-        (
-            LDLClassifier(SABFGS()),
-            {"check_classifiers_multilabel_output_format_predict_proba": STRICT_PROBABILITIES},
-        ),
+        (LDLClassifier(SABFGS()), {"check_classifiers_multilabel_output_format_predict_proba": STRICT_PROBABILITIES}),
         (
             LDLClassifier(AAKNN()),
             {
@@ -117,11 +114,7 @@ def test_probabilities_without_a_virtual_label_are_certain():
 
 @pytest.mark.parametrize("target", ["array", "sparse", "pandas"])
 def test_forms_of_an_indicator_matrix(target):
-    Y = {
-        "array": SETS,
-        "sparse": sparse.csr_matrix(SETS),
-        "pandas": pd.DataFrame(SETS, columns=list("abcd")),
-    }[target]
+    Y = {"array": SETS, "sparse": sparse.csr_matrix(SETS), "pandas": pd.DataFrame(SETS, columns=list("abcd"))}[target]
     model = LDLClassifier(AAKNN(3)).fit(X_SETS, Y)
     assert list(model.classes_) == (list("abcd") if target == "pandas" else [0, 1, 2, 3])
     expected = LDLClassifier(AAKNN(3)).fit(X_SETS, SETS).predict(X_SETS)

@@ -56,8 +56,7 @@ def test_arrays_and_bundled_data_need_no_pandas(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"),
-    [("plots", "plot"), ("tabular.TableEncoder", "cli"), ("data.from_table", "cli")],
+    ("name", "extra"), [("plots", "plot"), ("tabular.TableEncoder", "cli"), ("data.from_table", "cli")]
 )
 def test_what_needs_an_extra_names_it(name, extra):
     message = run_python(WITHOUT_EXTRAS + f"try: skldl.{name}\nexcept ModuleNotFoundError as error: print(error)")

@@ -47,10 +47,7 @@ def test_the_first_page_prints_what_it_says(capsys):
 
 def test_the_leaderboard_is_in_order_and_its_best_is_bold(load_script):
     script = load_script("docs/make_leaderboard.py")
-    cells = {
-        "low": {"A": 0.1, "Artificial": 0.9},
-        "high": {"A": 0.3, "B": -0.0001, "Artificial": 0.2},
-    }
+    cells = {"low": {"A": 0.1, "Artificial": 0.9}, "high": {"A": 0.3, "B": -0.0001, "Artificial": 0.2}}
     assert script.table(cells).splitlines()[2:] == [
         "| high | 0.300 | **0.300** | 0.200 | **0.000** |",
         "| low | 0.100 | 0.100 | **0.900** |  |",

@@ -55,12 +55,7 @@ def test_tables_as_they_are(workplace):
     assert results.info["data"]["label_names"] == ["emo_joy", "emo_fear"]
     assert 0 < results.info["data"]["noise_ceiling"]["kullback_leibler"] < 0.2  # ten votes a row
     again = load_study("run/study.toml")
-    assert again.datasets[0].columns == {
-        "labels": ("emo_*",),
-        "kind": "counts",
-        "groups": "person",
-        "drop": ("item",),
-    }
+    assert again.datasets[0].columns == {"labels": ("emo_*",), "kind": "counts", "groups": "person", "drop": ("item",)}
     assert main(["bench", "run/study.toml", "--jobs", "1", "--out", "again"]) == 0
     for one, other in zip(results.evaluations, StudyResults.load("again").evaluations, strict=True):
         assert (one["measures"], one["params"]) == (other["measures"], other["params"])

@@ -27,8 +27,7 @@ def numbers(results):
 
 
 @pytest.mark.parametrize(
-    "protocol",
-    ["nested", *(pytest.param(protocol, marks=pytest.mark.slow) for protocol in ("geng2016", "holdout"))],
+    "protocol", ["nested", *(pytest.param(protocol, marks=pytest.mark.slow) for protocol in ("geng2016", "holdout"))]
 )
 def test_the_numbers_do_not_depend_on_the_number_of_jobs(protocol, small_study):
     study = small_study(protocol=protocol)

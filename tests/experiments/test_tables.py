@@ -91,12 +91,7 @@ def test_a_table_as_in_the_paper(fake):
     assert table.head == ["Dataset", "algorithm 0", "algorithm 1", "Mean", "Skill"]
     assert table.rows[0] == (
         "set 0",
-        [
-            Cell("0.100 ± 0.000 (1)", True),
-            Cell("0.200 ± 0.000 (2)"),
-            Cell("0.400 ± 0.000 (3)"),
-            Cell("75.0%"),
-        ],
+        [Cell("0.100 ± 0.000 (1)", True), Cell("0.200 ± 0.000 (2)"), Cell("0.400 ± 0.000 (3)"), Cell("75.0%")],
     )
     assert table.foot == [("Average rank", [Cell("2.00"), Cell("1.50", True), Cell("2.50"), Cell("")])]
     similar = results.table("cosine")

@@ -9,13 +9,7 @@ from scipy.special import softmax
 from skldl.data import Dataset
 from skldl.experiments import Candidate, Study, StudyResults, run_study
 from skldl.experiments.outputs import output_texts, write_outputs
-from skldl.experiments.tables import (
-    interval_table,
-    measure_table,
-    noise_ceilings,
-    predictions_with_folds,
-    skill_table,
-)
+from skldl.experiments.tables import interval_table, measure_table, noise_ceilings, predictions_with_folds, skill_table
 from skldl.report import render_report
 from skldl.uncertainty import noise_floor
 
@@ -75,10 +69,7 @@ def test_a_study_without_votes_has_no_such_columns(results, data):
 def test_the_table_of_skill_has_the_ceiling_of_the_votes(results):
     for measure, best in (("kullback_leibler", 0.0), ("intersection", 1.0)):
         table = skill_table(results, measure)
-        floor, line = (
-            results.info["votes"]["noise_ceiling"][measure],
-            measure_table(results, measure).values["votes"],
-        )
+        floor, line = (results.info["votes"]["noise_ceiling"][measure], measure_table(results, measure).values["votes"])
         assert table.head[-1] == "Noise ceiling"
         ceiling = table.values["votes"]["noise ceiling"]
         assert ceiling == pytest.approx(1 - abs(best - floor) / abs(best - line["Mean mean"]))

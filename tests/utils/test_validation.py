@@ -137,12 +137,7 @@ def test_weights_that_pass():
     np.testing.assert_array_equal(check_weights(2, 3), [2.0, 2.0, 2.0])
     np.testing.assert_array_equal(check_weights(pd.Series([1, 2, 3]), 3), [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(check_weights([0, 1e-99, 1], 3), [0.0, 1e-99, 1.0])
-    for factor in (
-        1e-300,
-        1e-40,
-        1e40,
-        1e300,
-    ):  # sums and squares must not overflow
+    for factor in (1e-300, 1e-40, 1e40, 1e300):  # sums and squares must not overflow
         scaled = check_weights(factor * np.array([1.0, 0.0, 3.0]), 3)
         assert 0.1 < scaled.max() <= 1
         np.testing.assert_allclose(scaled / scaled[0], [1.0, 0.0, 3.0], rtol=1e-15)
