@@ -10,8 +10,8 @@ from skldl.selection import PROTOCOLS, Layout, rounds_of, shares_choice
 N_ROWS = 23
 
 
-def dataset(**further):
-    return Dataset("toy", np.arange(N_ROWS)[:, None] * 1.0, [[0.5, 0.5]] * N_ROWS, **further)
+def dataset(n_rows=N_ROWS, **further):
+    return Dataset("toy", np.arange(n_rows)[:, None] * 1.0, [[0.5, 0.5]] * n_rows, **further)
 
 
 def splits(n_folds, n_repeats=1):
@@ -87,12 +87,20 @@ def test_a_fixed_test_set_is_tested_once():
         (each,) = rounds_of(fixed, Layout(protocol))
         assert each.test is None
         assert all_rows(each.train)
+        assert [len(rows) for rows in each.tuning[0]] == [18, 5]
         assert not shares_choice(fixed, protocol)
     assert [shares_choice(dataset(), protocol) for protocol in ("geng2016", "nested", "holdout")] == [
         True,
         False,
         False,
     ]
+
+
+def test_a_small_training_part_has_fewer_inner_folds():
+    rounds = rounds_of(dataset(6), Layout("nested", folds=2, inner_folds=5))
+    assert [len(each.tuning) for each in rounds] == [3, 3]
+    with pytest.raises(StudyError, match="The training part of toy has 1 rows"):
+        rounds_of(dataset(2), Layout("nested", folds=2))
 
 
 def test_given_splits_must_suffice():

@@ -12,11 +12,9 @@ from skldl.metrics import MEASURES, kullback_leibler, skill_of_losses, skill_rat
 from skldl.selection import (
     BASELINE,
     Candidate,
-    Layout,
     assign_folds,
     estimate_choice,
     pairs_of,
-    rounds_of,
     search,
 )
 
@@ -210,14 +208,6 @@ def test_skill_of_losses():
     assert weighted == pytest.approx(1 - 10 / 14)
     assert skill_of_losses([0.0, 0.0], [0.0, 0.0]) == 0
     np.testing.assert_array_equal(skill_ratio([0.1, np.nan, 0.2], [0.2, 0.0, 0.0]), [0.5, np.nan, -np.inf])
-
-
-def test_protocols_need_no_study():
-    dataset = make_dataset(groups=np.repeat(np.arange(12), 4))
-    for round_ in rounds_of(dataset, Layout(folds=3, inner_folds=2)):
-        for fit, validation in [(round_.train, round_.test), *round_.tuning]:
-            assert not set(dataset.groups[fit]) & set(dataset.groups[validation])
-        assert set(round_.train) == set(np.concatenate([validation for _, validation in round_.tuning]))
 
 
 def test_nested_estimators_of_a_grid_are_copied_and_seeded():

@@ -1,4 +1,4 @@
-"""Folds and protocols: who learns, who validates, who is tested."""
+"""Folds: which rows are held out together, with groups and seeds."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GroupKFold, KFold
 
 from skldl.exceptions import StudyError
-from skldl.experiments import PROTOCOLS
-from skldl.selection import assign_folds, derive_seed, hold_out, pairs_of, rounds_of, shares_choice
+from skldl.selection import assign_folds, derive_seed, hold_out, pairs_of
 
 
 @given(st.integers(2, 12), st.integers(0, 60), st.none() | st.integers(0, 5))
@@ -81,81 +80,7 @@ def test_seeds_differ_with_every_part_and_stay_positive():
     assert derive_seed(0, "x") == derive_seed(0, "x")
 
 
-def test_geng2016_rotates_through_contiguous_chunks(problem, small_study):
-    study = small_study(protocol="geng2016", folds=4)
-    data = problem("d", n=18)
-    rounds = rounds_of(data, study.layout, 0)
-    chunks = np.array_split(np.arange(18), 4)
-    assert shares_choice(data, study.protocol)
-    for t, round_ in enumerate(rounds):
-        ((fit, validation),) = round_.tuning
-        np.testing.assert_array_equal(round_.test, chunks[t])
-        np.testing.assert_array_equal(validation, chunks[(t + 1) % 4])
-        np.testing.assert_array_equal(np.sort(np.concatenate([fit, validation])), round_.train)
-        np.testing.assert_array_equal(np.sort(np.concatenate([round_.train, round_.test])), np.arange(18))
-
-
-def test_nested_selection_never_sees_the_test_fold(problem, small_study):
-    study = small_study(folds=3, inner_folds=4)
-    data = problem("d", n=25)
-    rounds = rounds_of(data, study.layout, 0)
-    assert not shares_choice(data, study.protocol)
-    np.testing.assert_array_equal(np.sort(np.concatenate([r.test for r in rounds])), np.arange(25))
-    for round_ in rounds:
-        assert len(round_.tuning) == 4
-        validated = np.concatenate([validation for _, validation in round_.tuning])
-        np.testing.assert_array_equal(np.sort(validated), round_.train)
-        for fit, validation in round_.tuning:
-            assert not set(fit) & set(validation)
-            assert not (set(fit) | set(validation)) & set(round_.test)
-
-
-@pytest.mark.parametrize("protocol", list(PROTOCOLS))
-def test_groups_are_respected_by_every_protocol(protocol, problem, small_study):
-    groups = np.repeat(np.arange(12), 3)
-    data = problem("d", groups=groups)
-    for round_ in rounds_of(data, small_study(protocol=protocol, folds=3).layout, 0):
-        assert not set(groups[round_.train]) & set(groups[round_.test])
-        for fit, validation in round_.tuning:
-            assert not set(groups[fit]) & set(groups[validation])
-
-
-def test_repeats_have_other_folds(problem, small_study):
-    study = small_study(repeats=2)
-    data = problem("d")
-    one, other = (rounds_of(data, study.layout, repeat)[0].test for repeat in (0, 1))
-    assert set(one) != set(other)
-    assert set(one) == set(rounds_of(data, study.layout, 0)[0].test)
-
-
-def test_holdout_keeps_back_a_fifth_twice(problem, small_study):
-    (round_,) = rounds_of(problem("d", n=50), small_study(protocol="holdout").layout, 0)
-    ((fit, validation),) = round_.tuning
-    assert (len(round_.test), len(round_.train), len(validation), len(fit)) == (10, 40, 8, 32)
-    assert not set(round_.train) & set(round_.test)
-    assert set(fit) | set(validation) == set(round_.train)
-
-
-@pytest.mark.parametrize("protocol", list(PROTOCOLS))
-def test_a_fixed_test_set_overrides_the_protocol(protocol, problem, small_study):
-    test = problem("t", seed=9, n=7)
-    data = problem("d", n=50, X_test=test.X, D_test=test.D)
-    study = small_study(protocol=protocol)
-    (round_,) = rounds_of(data, study.layout, 0)
-    ((fit, validation),) = round_.tuning
-    assert round_.test is None
-    assert not shares_choice(data, study.protocol)
-    assert (len(round_.train), len(fit), len(validation)) == (50, 40, 10)
-
-
 def test_pairs_cover_all_rows():
     pairs = list(pairs_of(np.array([1, 0, 1, 2])))
     assert [held.tolist() for _, held in pairs] == [[1], [0, 2], [3]]
     assert [rest.tolist() for rest, _ in pairs] == [[0, 2, 3], [1, 3], [0, 1, 2]]
-
-
-def test_a_small_training_part_has_fewer_inner_folds(problem, small_study):
-    rounds = rounds_of(problem("d", n=6), small_study(folds=2, inner_folds=5).layout, 0)
-    assert [len(round_.tuning) for round_ in rounds] == [3, 3]
-    with pytest.raises(StudyError, match="The training part of d has 1 rows"):
-        rounds_of(problem("d", n=2), small_study(folds=2).layout, 0)
