@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 def tool(load_script, monkeypatch):
     """The script, with kernels on the device until the test ends."""
     script = load_script("tools/ptsvm_on_gpu.py")
-    monkeypatch.setattr(_ptsvm, "KernelMatrix", script.DeviceKernel)
+    monkeypatch.setattr(_ptsvm, "KernelMatrix", script.DeviceKernel)  # private: what the tool replaces
     return script
 
 

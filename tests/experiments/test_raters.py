@@ -191,7 +191,7 @@ def test_votes_in_rows_that_contradict_each_other(monkeypatch):
         from_table(table.assign(who="x"), roles)
     with pytest.raises(TableError, match="No row has a label"):
         from_table(table.assign(says=None), roles)
-    monkeypatch.setattr("skldl.data._labels.MAX_CELLS", 100)
+    monkeypatch.setattr("skldl.data._labels.MAX_CELLS", 100)  # private: else the table needs gigabytes
     with pytest.raises(TableError, match=r"80 items of 4 raters make too large a table.*skldl.data.convert_table"):
         from_table(table, roles)
 

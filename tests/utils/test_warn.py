@@ -94,7 +94,7 @@ def test_no_other_file_counts_the_frames_itself():
 
 
 def test_a_fit_that_will_be_long(monkeypatch):
-    monkeypatch.setattr(_ptsvm, "LONG_FIT", 0)
+    monkeypatch.setattr(_ptsvm, "LONG_FIT", 0)  # private: else the fit would have to take minutes
 
     def call():
         PTSVM(C=1e-3).fit(X, D)
