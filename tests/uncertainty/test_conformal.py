@@ -140,7 +140,7 @@ def test_bounds_of_the_divergence_where_a_label_has_no_mass(calibrated):
     ("scores", "groups", "level", "radius"),
     [
         (range(1, 21), None, 0.9, 19.0),  # ⌈21 · 0.9⌉ = 19
-        (range(1, 20), None, 0.9, 18.0),  # 20 · 0.9 is a whole number up to rounding
+        (range(1, 25), None, 0.56, 14.0),  # 25 · 0.56 is 14 up to rounding
         (range(1, 21), np.arange(20), 0.9, 19.0),  # groups of one row are rows
         ([1.0, 1.0, 5.0], np.array([0, 0, 1]), 0.6, 5.0),
     ],

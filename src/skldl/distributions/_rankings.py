@@ -230,6 +230,7 @@ def _objective(
     """Value of the program for each item; infinite outside the domain of the logarithm."""
     slack = np.maximum(margin - (d[:, :, None] - d[:, None, :]), 0.0)
     inside = np.where(marked, d, 1.0)
+    # 1e-300: no logarithm of zero or less, where the value is infinite anyway
     value = (fractions * slack**2).sum(axis=(1, 2)) - evenness * np.log(np.maximum(inside, 1e-300)).sum(axis=1)
     return np.where((inside <= 0).any(axis=1), np.inf, value)
 

@@ -74,7 +74,7 @@ MAX_TERMS = 5000
 """Terms of the entropy series that are added; with more votes than that, the rest is below 1e-4 of the floor."""
 MIN_DEGREE = 1e-9
 """Smallest degree of a support point, so that no observed label is impossible under all of them."""
-SAME_SHARES = 1e-3
+SAME_FRACTIONS = 1e-3
 """Difference up to which degrees count as the fractions of votes: tables are often rounded to three digits."""
 TINY = 1e-300
 """Keeps draws and densities that underflow from a division by zero."""
@@ -216,7 +216,7 @@ def floors_of_rows(
     D = check_distributions(D_true, name="D_true")
     if D.shape != votes.shape:
         raise LengthMismatchError(f"D_true has shape {D.shape} and counts {votes.shape}. Pass the votes of each row.")
-    off = np.abs(votes / votes.sum(axis=1, keepdims=True) - D).max(axis=1) > SAME_SHARES
+    off = np.abs(votes / votes.sum(axis=1, keepdims=True) - D).max(axis=1) > SAME_FRACTIONS
     if off.any():
         row = int(np.argmax(off))
         raise DataError(

@@ -204,7 +204,7 @@ def conformal_quantile(scores: FloatArray, level: float, groups: IntArray | None
     (9.0, inf)
     """
     if groups is None:
-        # rounded first: 0.9 · 20 in floating point may be slightly above 18
+        # rounded first: 25 · 0.56 is 14.000000000000002 in floating point
         rank = int(np.ceil(round((len(scores) + 1) * level, 9)))
         return float(np.sort(scores)[rank - 1]) if rank <= len(scores) else float("inf")
     _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
