@@ -76,7 +76,7 @@ MIN_DEGREE = 1e-9
 """Smallest degree of a support point, so that no observed label is impossible under all of them."""
 SAME_FRACTIONS = 1e-3
 """Difference up to which degrees count as the fractions of votes: tables are often rounded to three digits."""
-TINY = 1e-300
+TINY = float(np.finfo(np.float64).tiny)
 """Keeps draws and densities that underflow from a division by zero."""
 
 
