@@ -105,11 +105,9 @@ def minimise_codes(
             if not rising.any():
                 break
             length[rising] *= 0.5
-        codes[active] = np.where((length > MIN_LENGTH)[:, None], trial, codes[active])
-        stuck = length <= MIN_LENGTH
-        active, values, gradient, curvature = active[~stuck], values[~stuck], gradient[~stuck], curvature[~stuck]
-        if not len(active):
-            break
+        moved = length > MIN_LENGTH
+        codes[active[moved]] = trial[moved]
+        active, values, gradient, curvature = active[moved], values[moved], gradient[moved], curvature[moved]
     return codes
 
 

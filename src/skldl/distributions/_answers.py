@@ -40,7 +40,7 @@ class Answers:
     item, annotator : ndarray of int
         Positions in ``items`` and ``annotators``.
     mass : ndarray of shape (n_answers, n_labels)
-        The labels of the answer, sharing a mass of one.
+        Mass of the labels of the answer, which sums to one: 1 / number of its labels each.
     items, annotators, labels : list
         Their names.
     """

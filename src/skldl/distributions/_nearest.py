@@ -29,7 +29,7 @@ def nearest_rows(
         The rows to find neighbours for, dense or sparse independent of the fitted rows; None for the fitted rows
         themselves, none of which is its own neighbour.
     n_neighbors : int
-        Least number of neighbours of each row.
+        Minimum number of neighbours of each row.
 
     Returns
     -------

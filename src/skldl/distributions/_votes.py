@@ -359,7 +359,7 @@ def _krippendorff_alpha(answers: Answers, level: str) -> float:
     np.add.at(counts, (answers.item[paired], kind.ravel()), 1.0)
     counts = counts[per_item >= 2]
     weights = counts / (per_item[per_item >= 2] - 1)[:, None]
-    coincidences = counts.T @ weights - np.diag(weights.sum(axis=0))
+    coincidences = counts.T @ weights - np.diag(weights.sum(axis=0))  # without pairs of an answer with itself
     totals = counts.sum(axis=0)
     difference = _difference(kinds, totals, answers.labels, level)
     expected = float(totals @ difference @ totals) / float(totals.sum() - 1)
@@ -408,7 +408,7 @@ def _noise_ceiling(
     counted = weights[answers.annotator] > 0
     item = answers.item[counted]
     weight = weights[answers.annotator[counted]]
-    weight = weight / weight.mean()  # so that an ordinary vote counts one, as the prior takes it
+    weight = weight / weight.mean()  # an average vote counts one, as in the prior
     mass = answers.mass[counted] * weight[:, None]
     n_items = len(answers.items)
     votes = np.bincount(item, minlength=n_items)
