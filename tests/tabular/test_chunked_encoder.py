@@ -10,13 +10,10 @@ from scipy import sparse
 
 import skldl
 from skldl.chunks import Piece
-from skldl.data import TableFile
-from skldl.data._kinds import ColumnKind, kind_of
+from skldl.data import TableFile, from_table
 from skldl.exceptions import DataError, TableError
-from skldl.tabular import TableEncoder
-from skldl.tabular._chunked_fit import ChunkCache
-from skldl.tabular._encoder_fit import EncoderFit
-from skldl.tabular._row_sample import RowSample, drawn, row_keys
+from skldl.tabular import FitOptions, TableEncoder, fit_table
+from skldl.tabular._chunked_fit import ChunkCache  # that a broken or full disk changes no fit is a contract of its own
 
 
 def mixed_table(n_rows=3000, seed=0):
@@ -126,44 +123,52 @@ CELLS = {
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_kinds_are_decided_over_all_chunks(cells, size):
     """Each chunk has the type that a reader would give it; the whole has the type of all of them together."""
-    parts = [pd.Series(cells[start : start + size], name="c") for start in range(0, 5, size)]
-    column = ColumnKind("c")
-    for start, part in zip(range(0, 5, size), parts, strict=True):
-        column.update(part.set_axis(range(start, start + len(part))))
-    assert column.kind() == kind_of(pd.Series(cells, name="c", dtype=None))
-
-
-def test_a_column_that_is_mostly_numbers_is_refused_with_file_and_row():
-    column = ColumnKind("price")
-    for start in (0, 100):
-        column.update(pd.Series([1.5] * 100, index=range(start, start + 100)))
-    assert column.notes() == []
-    column.update(pd.Series(["3", "unknown"], index=[0, 1]), "b.csv")
-    with pytest.raises(TableError, match=r"Column 'price' is mostly numbers, but holds 'unknown' \(row 2 of b.csv\)"):
-        column.notes()
-
-
-def test_typical_values_and_notes():
-    table = mixed_table(500)
-    whole, chunked = both(table, (90,), text=["comment"], hashed_text=64)
-    assert chunked.typical_ == whole.typical_
-    assert chunked.typical_["nothing"] is None
-    fitting = fit_in_passes(TableEncoder(text=["comment"], hashed_text=64), table, 90)
-    assert (fitting.n_passes, fitting.n_rows) == (2, 500)
-    assert [note.partition(" holds")[0] for note in fitting.notes()] == [
-        *("Column 'since'", "Column 'typed'", "'nothing': empty in every row.")
+    whole = pd.DataFrame({"c": cells}).assign(x=range(5))
+    parts = [
+        pd.DataFrame({"c": pd.Series(cells[start : start + size])}).assign(x=range(start, min(5, start + size)))
+        for start in range(0, 5, size)
     ]
-    names = pd.DataFrame({"who": [f"person {k}" for k in range(50)]})
-    assert "holds a different text in every row" in fit_in_passes(TableEncoder(), names, 50).notes()[0]
+    chunked = TableEncoder().fit_chunks(lambda: iter(parts))
+    assert chunked.kinds_ == TableEncoder().fit(whole).kinds_
 
 
-def fit_in_passes(encoder, table, size):
-    fitting = EncoderFit(encoder)
-    while not fitting.done:
-        for chunk in chunks_of(table, (size,)):
-            fitting.update(chunk)
-        fitting.end_pass()
-    return fitting
+def with_labels(table):
+    share = np.linspace(0.2, 0.8, len(table))
+    return table.assign(l_a=share, l_b=1 - share)
+
+
+IN_CHUNKS = FitOptions(stream=True)
+
+
+def test_a_column_that_is_mostly_numbers_is_refused_with_file_and_row(tmp_path):
+    first = with_labels(pd.DataFrame({"price": [1.5] * 200}))
+    first.to_csv(tmp_path / "a.csv", index=False)
+    first[:2].assign(price=["3", "unknown"]).to_csv(tmp_path / "b.csv", index=False)
+    with pytest.raises(TableError, match=r"Column 'price' is mostly numbers, but holds 'unknown' \(row 2 of .*b.csv\)"):
+        fit_table(tmp_path, "l_*", options=IN_CHUNKS)
+
+
+def test_typical_values_and_notes(tmp_path, monkeypatch):
+    monkeypatch.setattr("skldl.tabular._chunked_fit.MAX_CHUNK_ROWS", 200)
+    table = with_labels(mixed_table(500).drop(columns="comment"))
+    table = table.assign(number=range(500), who=[f"person {row}" for row in range(500)])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    whole = from_table(TableFile(tmp_path / "t.csv").read(), "l_*")
+    chunked = fit_table(tmp_path / "t.csv", "l_*", options=IN_CHUNKS)
+    assert set(whole.notes) <= set(chunked.warnings)
+    for said in ("'since' holds dates", "'nothing': empty", "'number' goes up by one", "'who' holds a different text"):
+        assert any(said in note for note in whole.notes)
+    assert chunked.description["typical"] == TableEncoder().fit(whole.X).typical_
+    assert chunked.description["typical"]["nothing"] is None
+    n_held = chunked.description["held_out"]
+    assert abs(n_held - 100) < 4 * np.sqrt(500 * 0.2 * 0.8)
+    monkeypatch.setattr("skldl.tabular._chunked_fit.MAX_CHUNK_ROWS", 500)  # the same rows are held out
+    other = fit_table(tmp_path / "t.csv", "l_*", options=IN_CHUNKS)
+    assert other.description["score"]["kullback_leibler"] == pytest.approx(
+        chunked.description["score"]["kullback_leibler"], rel=1e-6
+    )
+    seeded = fit_table(tmp_path / "t.csv", "l_*", options=IN_CHUNKS, random_state=1)
+    assert not set(seeded.choice.estimate.losses) & set(other.choice.estimate.losses)
 
 
 def test_a_table_that_changes_between_the_passes():
@@ -218,26 +223,6 @@ def test_medians_of_very_many_rows_are_those_of_a_sample(monkeypatch):
     monkeypatch.setattr("skldl.tabular._encoder_fit.MEDIAN_CELLS", 1000 * table.shape[1])
     fewer = TableEncoder().fit_chunks(lambda: chunks_of(table, (1999,)))
     assert dict(zip(fewer.numbers_, fewer.medians_, strict=True))["normal"] != medians["normal"]
-
-
-def test_a_sample_does_not_depend_on_the_chunks():
-    table = pd.DataFrame({"x": np.arange(5000)})
-    found = []
-    for sizes in ((5000,), (1, 700, 33)):
-        sample = RowSample(200, seed=3)
-        for chunk in chunks_of(table, sizes):
-            sample.update(chunk)
-        assert sample.rows()["x"].tolist() == sample.positions().tolist()
-        found.append(sample.rows()["x"].tolist())
-    assert found[0] == found[1]
-    assert len(found[0]) == 200
-    assert abs(np.mean(found[0]) - 2500) < 4 * 1443 / np.sqrt(200)
-    keys = row_keys(0, 100_000, 0)
-    assert len(np.unique(keys)) == 100_000
-    assert abs(drawn(keys, 0.1).mean() - 0.1) < 4 * 0.3 / np.sqrt(100_000)
-    assert drawn(keys, 1.0).all()
-    assert (row_keys(500, 10, 0) == keys[500:510]).all()
-    assert (row_keys(0, 10, 1) != keys[:10]).all()
 
 
 def test_what_cannot_be_fitted_in_chunks(monkeypatch):
