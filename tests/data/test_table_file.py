@@ -88,6 +88,19 @@ def test_ambiguous_decimal_marks_are_refused(tmp_path, content, message):
         TableFile(path).read()
 
 
+def test_the_row_of_an_ambiguous_mark_counts_from_the_start_of_the_file(tmp_path):
+    path = write(tmp_path, "a;b\n" + "1;0,5\n" * 600 + "1.5;0,5\n")
+    with pytest.raises(TableError, match=r"row 601 of column 'a' holds '1\.5'") as caught:
+        list(TableFile(path).chunks(rows=100))
+    assert caught.value.row == 600
+
+
+@pytest.mark.parametrize("decimal", [";", "", "comma"])
+def test_a_decimal_mark_is_a_point_or_a_comma(tmp_path, decimal):
+    with pytest.raises(TableError, match=r"decimal=.* is not known\. Use a point or a comma"):
+        TableFile(write(tmp_path, "a;b\n5;x\n"), decimal=decimal)
+
+
 @pytest.mark.parametrize("lone", [".", ",", "..", "-."])
 def test_a_mark_in_a_cell_without_digits_is_not_a_decimal_mark(tmp_path, lone):
     table = TableFile(write(tmp_path, "a;b\n" + "0;x\n" * 9 + f"{lone};y\n")).read()

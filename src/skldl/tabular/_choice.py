@@ -334,7 +334,7 @@ def reasons(choice: Choice, *, auto: bool, n_rows: int, grouped: bool) -> list[s
     return lines
 
 
-def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
+def warnings_on_choice(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
     """Warnings about the model."""
     counts = Counter(failures_of(choice))
     found = [f"Could not be tried in {count} of {choice.n_folds} folds: {line}" for line, count in counts.items()]
@@ -349,10 +349,10 @@ def doubts(choice: Choice, n_rows: int, *, pool: bool) -> list[str]:
                 " changes the number.",
             )
         )
-    return [*found, *choice.notes, *doubts_on_skill(choice)]
+    return [*found, *choice.notes, *warnings_on_skill(choice)]
 
 
-def doubts_on_skill(choice: Choice) -> list[str]:
+def warnings_on_skill(choice: Choice) -> list[str]:
     """Warnings about a model that is no better than the mean distribution, or not clearly."""
     tried = [trial.candidate for trial in choice.candidates]
     if choice.best.candidate.is_baseline:

@@ -36,7 +36,7 @@ from skldl.names import algorithm_titles, find_candidate
 from skldl.selection import BASELINE, Candidate, Estimate
 from skldl.selection._estimate import estimate_from_losses
 from skldl.selection._fitting import MODEL_STEP
-from skldl.tabular._choice import Choice, Trial, doubts_on_skill, show_setting
+from skldl.tabular._choice import Choice, Trial, show_setting, warnings_on_skill
 from skldl.tabular._description import Made, check_number_kept, kept_rows
 from skldl.tabular._encoder import TableEncoder
 from skldl.tabular._encoder_fit import EncoderFit
@@ -59,7 +59,7 @@ MAX_LABELS = 10_000
 _KEYS_AT_ONCE = 2**20
 _ROWS, _COMPLETE = "rows.cache", "rows.complete"
 _DENSE, _SPARSE = 0, 1
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 # The plan of memory determines the number of rows in a chunk. The figures were measured, and are upper bounds:
 # tests/cli/test_fit_stream_memory.py compares them with the memory of fits.
@@ -411,7 +411,7 @@ def fit_in_chunks(
     settings: Mapping[str, Any] | None,
     options: Any,
     random_state: int,
-    tell: Tell,
+    report: Progress,
     state: FitState | None,
 ) -> Made:
     """Fit a model to a table that is read in chunks, and estimate its quality on rows that were held out.
@@ -443,7 +443,7 @@ def fit_in_chunks(
             encoder = TableEncoder(
                 columns.text, columns.categories, text_ngrams=columns.text_ngrams, hashed_text=HASHED_TEXT
             )
-            facts = _scan(table, encoder, tell)
+            facts = _scan(table, encoder, report)
             if state is not None:
                 state.save(encoder, facts)
         else:
@@ -474,10 +474,10 @@ def fit_in_chunks(
         if state is not None:
             source = RecordedRows(source, state.journal, fingerprint=fingerprint)
         n_fitted = n_train or n_rows
-        source.progress = lambda number, n_read: tell(f"fit, pass {number}: {n_read:,} of {n_fitted:,} rows")
+        source.progress = lambda number, n_read: report(f"fit, pass {number}: {n_read:,} of {n_fitted:,} rows")
         estimator = candidate.make({}, random_state)
         estimator.fit(source)
-    judged = _judge(table, encoder, estimator, held_out, options.keep_rows, random_state, tell)
+    judged = _judge(table, encoder, estimator, held_out, options.keep_rows, random_state, report)
     pipeline = Pipeline([("encoder", encoder), (MODEL_STEP, estimator)])
     reference = judged.sample.take(np.arange(min(MAX_REFERENCE_ROWS, judged.sample.n_samples)))
     add_uncertainty(pipeline, reference, None, judged.estimate, random_state)
@@ -491,7 +491,7 @@ def fit_in_chunks(
         drawn = kept_rows(judged.sample, encoder.kinds_, options.keep_rows, random_state)
         kept_with_model = {"kept_rows": drawn | {"positions": judged.positions[drawn["positions"]].tolist()}}
     leaks = label_leaks(judged.sample.X, pd.DataFrame(judged.sample.D, columns=label_names))
-    notes = [*table.layout.notes, *files.notes, *facts["notes"], *leaks, *_doubts(choice, candidate)]
+    notes = [*table.layout.notes, *files.notes, *facts["notes"], *leaks, *_warnings_on_fit(choice, candidate)]
     return Made(
         pipeline,
         choice,
@@ -541,7 +541,7 @@ def chunk_candidate(model: str, settings: Mapping[str, Any] | None) -> Candidate
     return candidate
 
 
-def _scan(table: TableInChunks, encoder: TableEncoder, tell: Tell) -> dict[str, Any]:
+def _scan(table: TableInChunks, encoder: TableEncoder, report: Progress) -> dict[str, Any]:
     """Fit the encoder and find the names of the labels; return further facts about the table, in plain values."""
     fitting = EncoderFit(encoder)
     notes: list[str] = []
@@ -551,7 +551,7 @@ def _scan(table: TableInChunks, encoder: TableEncoder, tell: Tell) -> dict[str, 
                 table.learn_labels(chunk)
             with naming(chunk.place):
                 fitting.update(chunk.X, chunk.place)
-            tell(f"columns, pass {fitting.n_passes + 1}: {table.files.fraction_read() or 0.0:.0%}")
+            report(f"columns, pass {fitting.n_passes + 1}: {table.files.fraction_read() or 0.0:.0%}")
         fitting.end_pass()
         release_unused_memory()
         if fitting.n_passes == 1:
@@ -583,7 +583,7 @@ def _judge(
     held_out: HeldOut,
     keep_rows: int | None,
     seed: int,
-    tell: Tell,
+    report: Progress,
 ) -> _Judged:
     """Read the table again: judge the model by the held-out rows, and draw a sample of the training rows."""
     size = max(SAMPLE_ROWS, keep_rows or 0)
@@ -608,7 +608,7 @@ def _judge(
             parts["weight"].append(weight[held])
             parts["groups"].append(None if chunk.groups is None else chunk.groups[held])
             parts["counts"].append(None if counts is None else np.asarray(counts, dtype=np.float64)[held])
-        tell(f"judging: {table.files.fraction_read() or 0.0:.0%}")
+        report(f"judging: {table.files.fraction_read() or 0.0:.0%}")
     if not features.n_rows or not parts["losses"]:
         raise DataError(
             "All rows, or none, are in the groups that were held out: there are too few groups to judge the model. "
@@ -656,8 +656,8 @@ def _why(choice: Choice, chosen: dict[str, Any], n_train: int, table: TableInChu
     ]
 
 
-def _doubts(choice: Choice, candidate: Candidate) -> list[str]:
-    found = [] if candidate.is_baseline else doubts_on_skill(choice)
+def _warnings_on_fit(choice: Choice, candidate: Candidate) -> list[str]:
+    found = [] if candidate.is_baseline else warnings_on_skill(choice)
     if candidate.grid:
         found.append(
             Message(

@@ -31,9 +31,9 @@ from skldl.tabular._choice import (
     SELECTION_ROWS,
     Choice,
     choose_model,
-    doubts,
     fit_pool,
     reasons,
+    warnings_on_choice,
     why_pool,
 )
 from skldl.tabular._chunked_fit import GIB, FitState, chunk_candidate, fit_in_chunks
@@ -47,7 +47,7 @@ from skldl.utils.parameters import check_value
 
 MAX_BYTES_IN_MEMORY = 2 * GIB
 """Larger files are read into memory only with ``stream=False``; chosen by hand, for computers with 16 GB."""
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +169,7 @@ def fit_table(
     settings: Mapping[str, Any] | None = None,
     options: FitOptions | None = None,
     random_state: int = 0,
-    on_progress: Tell | None = None,
+    on_progress: Progress | None = None,
     state: FitState | None = None,
 ) -> FittedTable:
     """Fit a model to a table, and estimate its quality on new rows.
@@ -222,9 +222,9 @@ def fit_table(
     columns = roles_in(table, columns or ())
     _check_values(options, columns, random_state)
     candidates_for(model, settings)  # raises errors about the model before the table is read
-    tell = on_progress or (lambda text: None)
+    report = on_progress or (lambda text: None)
     if isinstance(table, TableFiles) and is_read_in_chunks(table, model, settings, options):
-        made = fit_in_chunks(table, columns, model, settings, options, random_state, tell, state)
+        made = fit_in_chunks(table, columns, model, settings, options, random_state, report, state)
         if not options.stream:
             size = f"{table.n_bytes / GIB:.1f} GiB"
             made.notes.insert(
@@ -235,7 +235,7 @@ def fit_table(
         with table.naming_rows() if isinstance(table, TableFiles) else nullcontext():
             # no variable refers to the dataset here, so that its table can be freed after it is encoded
             made = _fit_in_memory(
-                _as_dataset(table, columns, options), columns, model, settings, options, random_state, tell
+                _as_dataset(table, columns, options), columns, model, settings, options, random_state, report
             )
     description = {
         "source": made.source,
@@ -339,7 +339,7 @@ def _fit_in_memory(
     settings: Mapping[str, Any] | None,
     options: FitOptions,
     random_state: int,
-    tell: Tell,
+    report: Progress,
 ) -> Made:
     """Choose a model by cross-validation, and fit it to all rows."""
     encoder = TableEncoder(text=columns.text, categories=columns.categories, text_ngrams=columns.text_ngrams)
@@ -361,7 +361,7 @@ def _fit_in_memory(
     if chosen_preset == "best":
         _check_no_folds(options, dataset)
         pipeline, choice, without = fit_pool(
-            dataset, encoder, budget=budget, random_state=random_state, on_progress=tell
+            dataset, encoder, budget=budget, random_state=random_state, on_progress=report
         )
         rows = _rows_of(pipeline[0], dataset, options.keep_rows, random_state)
         why = why_pool(choice, pipeline.named_steps[MODEL_STEP], without, grouped=columns.groups is not None)
@@ -377,9 +377,9 @@ def _fit_in_memory(
             folds=options.folds or FOLDS,
             selection_rows=options.selection_rows or SELECTION_ROWS,
             random_state=random_state,
-            on_progress=tell,
+            on_progress=report,
         )
-        tell(f"fit of {choice.best.candidate.name} on all rows")
+        report(f"fit of {choice.best.candidate.name} on all rows")
         pipeline = with_encoder(choice.best.candidate.make(choice.best.setting, random_state), encoder)
         features = pipeline[0].fit(dataset.X).transform(dataset.X)
         rows = _rows_of(pipeline[0], dataset, options.keep_rows, random_state)
@@ -389,7 +389,7 @@ def _fit_in_memory(
         pipeline[-1].fit(features, pd.DataFrame(dataset.target, columns=label_names), **arguments)
         why = reasons(choice, auto=is_auto(model), n_rows=n_rows, grouped=columns.groups is not None)
     lines, floor = add_uncertainty(pipeline, dataset, calibration, choice.estimate, random_state)
-    notes += doubts(choice, n_rows, pool=chosen_preset == "best")
+    notes += warnings_on_choice(choice, n_rows, pool=chosen_preset == "best")
     return Made(
         pipeline,
         choice,
