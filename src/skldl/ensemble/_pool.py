@@ -30,6 +30,7 @@ PENALTY = 8.0
 """Default of λ."""
 MIN_DEGREE = 1e-12
 """Predicted degrees are raised to it before their logarithm is taken."""
+# the objective is smooth and has few parameters: the search goes on nearly to its rounding errors
 _SOLVER_OPTIONS = {"maxiter": 1000, "maxfun": 5000, "ftol": 1e-14, "gtol": 1e-9, "maxcor": 30}
 
 

@@ -121,6 +121,7 @@ def distances(A: Any, B: Any, metric: str) -> FloatArray:
         squares = _squared_euclidean(A, B)
         return np.sqrt(squares, out=squares)
     if metric == "chi2":
+        # new rows may be negative where those learned from are not: χ² takes such a feature as 0
         A, B = (part.toarray() if sparse.issparse(part) else part for part in (A, B))
         return np.asarray(-additive_chi2_kernel(np.maximum(A, 0.0), np.maximum(B, 0.0)))
     return _cityblock(A, B)
@@ -168,7 +169,7 @@ def _squared_euclidean(A: Any, B: Any) -> FloatArray:
     squares *= -2
     squares += left[:, None]
     squares += right
-    np.maximum(squares, 0.0, out=squares)
+    np.maximum(squares, 0.0, out=squares)  # the difference of nearly equal terms may be negative
     if sparse.issparse(A) and _are_exact(A, B, left.max(initial=0) + right.max(initial=0)):
         return squares
     # rows that close together have nearly the same norm: ‖a‖² + ‖b‖² < 2.01‖a‖²

@@ -232,7 +232,7 @@ def _centre_on_device(K: Any, root: Any, u: Any) -> tuple[Any, float]:
     product = xp.concat(products)
     product = product - 0.5 * xp.sum(u * product) * u
     total = float(xp.sum(xp.linalg.diagonal(K)))
-    c = max(2 * (total - 2 * float(xp.sum(u * product))), 1e-6 * total) or 1.0
+    c = max(2 * (total - 2 * float(xp.sum(u * product))), 1e-6 * total) or 1.0  # as in `centre`
     product = product - 0.5 * c * u
     for rows in row_blocks(K.shape[0], K.shape[1]):
         part = K[rows, ...]
@@ -252,7 +252,7 @@ def decompose(K: FloatArray, weight: FloatArray | None) -> Spectrum:
         values, vectors = linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
     values, vectors = values[:-1], vectors[:, :-1]  # eigenvalues ascend: the last vector is u, with c
     check_positive(to_numpy(values), c)
-    return Spectrum(weighting, at_least(values, 0.0), vectors, complete=True)
+    return Spectrum(weighting, at_least(values, 0.0), vectors, complete=True)  # rounding makes some of zero negative
 
 
 def check_positive(values: FloatArray, size: float) -> None:
@@ -545,6 +545,7 @@ def nystroem(
     for block in kernel_blocks(X.shape[0], len(means)):  # in place: a second table of this size may not fit
         features[block, : to_basis.shape[1]] = features[block] @ to_basis
     spectrum = Spectrum(weighting, squares[kept], features[:, : to_basis.shape[1]], complete=False)
+    # features never exceed the kernel's diagonal in exact arithmetic
     return Nystroem(spectrum, landmarks, to_features, to_basis, means, np.maximum(missing, 0.0))
 
 

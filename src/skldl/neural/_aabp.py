@@ -133,7 +133,7 @@ def run_adam(
             loss, gradient = objective(theta, rows)
             losses.append(loss)
             n_steps += 1
-            # decay rates .9 and .999 and the constant 1e-8 are those of the paper of Adam
+            # decay rates .9 and .999 and 1e-8 are those of Kingma and Ba (2015); the step corrects both biases
             first += 0.1 * (gradient - first)
             second += 0.001 * (gradient**2 - second)
             step = float(learning_rate * np.sqrt(1 - 0.999**n_steps) / (1 - 0.9**n_steps))

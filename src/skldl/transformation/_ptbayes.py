@@ -72,7 +72,7 @@ def _moments(rows: Rows, covariance: str) -> Moments:
     _check_digits(variances, mean, center)
     priors, covariances = mass / total, None
     if covariance == "diag":
-        covariances = np.maximum(products - means**2, 0.0)
+        covariances = np.maximum(products - means**2, 0.0)  # a variance of 0 may be negative by rounding
         pooled = priors @ covariances
     elif covariance == "full":
         covariances = np.stack([product - np.outer(mu, mu) for product, mu in zip(products, means, strict=True)])

@@ -187,6 +187,7 @@ def solve_regularised(matrix: FloatArray, ridge: float, columns: FloatArray) -> 
         _, solution, failed = linalg.lapack.dposv(matrix, columns, lower=1)
         if not failed:
             return np.asarray(solution)
+        # a hundredfold each time, from the rounding errors of the diagonal on: a few attempts are enough
         ridge = 100.0 * max(ridge, np.finfo(np.float64).eps * float(diagonal.max()))
 
 
@@ -469,6 +470,7 @@ def _line_search(
     error = np.maximum(problems.smoothing, scale) * np.abs(new_response - problems.gamma).max(axis=1)
     # a whole step is exact if it stays in one quadratic piece: the same rows are free, the others where they were
     same = (length == 1.0) & ((new_free == free) & (free | (new_response == response))).all(axis=1)
+    # a tenth of the tolerance leaves the rest to what the proximal term moves
     return new_response, new_free, same | (error <= 0.1 * TOLERANCE)
 
 

@@ -193,6 +193,7 @@ class LDLF(BaseLDL):
             for _ in range(self.n_leaf_updates):
                 Q = update_leaves(mu, Q, D, weight)
             if number < self.n_rounds - 1:  # the leaves are updated last, so that they fit the split functions
+                # the leaves change next, so that the exact minimum is of no use: the number of steps ends the search
                 run = minimise(evaluate, theta.ravel(), tol=0.0, max_iter=self.n_split_steps)
                 theta = run.x.reshape(theta.shape)
             curve.append(evaluate(theta.ravel())[0])
