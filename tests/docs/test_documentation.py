@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skldl.chunks import ArrayRows
 from skldl.cli import main
 from skldl.metrics import Skill
-from skldl.testing import check_estimator
+from skldl.testing import check_estimator, make_distributions
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -35,8 +36,8 @@ def test_the_readme_code_runs_and_gives_the_figure_beside_it():
     np.testing.assert_allclose([skill, skill.low, skill.high], promised, atol=2e-3)
 
 
-def test_the_example_for_contributors_fails_only_the_checks_it_names(tmp_path, monkeypatch):
-    (code,) = python_blocks(ROOT / "CONTRIBUTING.md")
+def test_the_examples_for_contributors_fail_only_the_checks_they_name(tmp_path, monkeypatch):
+    code = "\n\n".join(python_blocks(ROOT / "CONTRIBUTING.md"))
     (tmp_path / "median_distribution.py").write_text(code)  # a module of its own, so that it can be pickled
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("median_distribution")
@@ -49,6 +50,10 @@ def test_the_example_for_contributors_fails_only_the_checks_it_names(tmp_path, m
             "check_sample_weight_equivalence_on_sparse_data": reason,
         },
     )
+    check_estimator(module.MeanOfRows())
+    X, D = make_distributions()
+    model = module.MeanOfRows().fit(ArrayRows(X, D))
+    np.testing.assert_allclose(model.distribution_, D.mean(axis=0))
 
 
 def commands(page: Path) -> list[str]:
