@@ -34,6 +34,24 @@ def numbers_model(faces, tmp_path_factory):
 
 
 @pytest.fixture
+def post():
+    """Send a POST request to an application whose body comes from an ASGI function; return status and body."""
+
+    async def sent(app, receive, path="/predict"):
+        messages = []
+
+        async def send(message):
+            messages.append(message)
+
+        headers = [(b"host", b"localhost")]
+        scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b""}
+        await app(scope, receive, send)
+        return messages[0]["status"], b"".join(message.get("body", b"") for message in messages[1:])
+
+    return sent
+
+
+@pytest.fixture
 def make_client(faces_model, numbers_model):
     testclient = pytest.importorskip("starlette.testclient", reason="needs the extra serve, and httpx")
     services = []

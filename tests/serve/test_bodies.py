@@ -1,44 +1,33 @@
-"""Long JSON bodies in pieces: the same rows as the whole, or the rejected of the whole."""
+"""Long JSON bodies, which are parsed in pieces: the answer or the error is that of the whole body."""
 
 import json
 
 import orjson
 import pytest
 
-from skldl.serve._bodies import PIECE_BYTES, PIECE_ROWS, NotInPieces, read_records, record_pieces, write_answer
-from skldl.serve._errors import RequestError
-from skldl.serve._model import Answer
-
-MANY = 10**6
-
-
-def joined(body):
-    return [record for piece in record_pieces(body, MANY) for record in piece]
+from skldl.serve import Limits
+from skldl.serve._bodies import PIECE_BYTES, PIECE_ROWS, record_pieces  # sizes of pieces bound the memory of a request
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" ,\n ", " : ")])
 def test_pieces_are_the_rows_in_order(separators):
     rows = [{"a": place, "b": "x" * 20, "c": [place, None]} for place in range(5000)]
     body = b" \n" + json.dumps(rows, separators=separators).encode() + b"\r\n"
-    assert joined(body) == rows
+    pieces = list(record_pieces(body, 10**6))
+    assert [row for piece in pieces for row in piece] == rows
     if separators[0].startswith(","):
-        sizes = [len(piece) for piece in record_pieces(body, MANY)]
-        assert len(sizes) == pytest.approx(len(body) / PIECE_BYTES, abs=2)
+        assert len(pieces) == pytest.approx(len(body) / PIECE_BYTES, abs=2)
 
 
 @pytest.mark.parametrize("cell", ["},{", "a}, {b", '\\"},{', [{}, {"d": 1}, {}], {"d": [{}, {}]}])
-def test_a_cut_inside_a_cell_is_noticed(cell):
-    """Whether a cut falls into a cell depends on the place, so that all places are tried."""
-    n_whole = 0
+def test_a_cut_inside_a_cell_is_noticed(client, rows, cell):
+    """Whether a cut falls into a cell depends on the position, so that all positions are tried."""
+    alone = [client.post("/predict", json=[row]).json()[0]["top"] for row in rows[:3]]
     for shift in range(0, 60, 3):
-        rows = [{"a": "x" * (PIECE_BYTES - 30 + shift), "b": cell}, {"a": 1, "b": cell}, {"a": 2, "b": None}]
-        body = orjson.dumps(rows)
-        try:
-            assert joined(body) == rows
-        except NotInPieces:
-            n_whole += 1
-            assert read_records(body, MANY) == rows
-    assert n_whole
+        first = {"x": "x" * (PIECE_BYTES - 80 + shift), "y": cell} | rows[0]
+        body = orjson.dumps([first, {"y": cell} | rows[1], {"y": None} | rows[2]])
+        answer = client.post("/predict", content=body)
+        assert [row["top"] for row in answer.json()] == alone
 
 
 @pytest.mark.parametrize(
@@ -61,34 +50,37 @@ def test_a_cut_inside_a_cell_is_noticed(cell):
         '[{"a": NaN}]',
     ],
 )
-@pytest.mark.parametrize("room", [0, 2 * PIECE_BYTES])
-def test_what_is_no_list_of_rows_is_left_to_the_whole(text, room):
-    for body in (text + " " * room, " " * room + text, text.replace("[", "[" + " " * room, 1)):
-        with pytest.raises(NotInPieces):
-            joined(body.encode())
+def test_what_is_no_list_of_rows_is_answered_as_without_spaces(client, text):
+    room = " " * (2 * PIECE_BYTES)
+    expected = client.post("/predict", content=text, headers={"content-type": "application/json"})
+    for body in (text + room, room + text, text.replace("[", "[" + room, 1)):
+        answer = client.post("/predict", content=body, headers={"content-type": "application/json"})
+        assert answer.status_code == expected.status_code
+        assert answer.text[:30] == expected.text[:30]
 
 
-def test_broken_pieces_in_the_middle_are_noticed():
-    good = orjson.dumps([{"a": place, "b": "x" * 30} for place in range(6000)])
+def test_broken_pieces_in_the_middle_are_noticed(client, rows):
+    good = orjson.dumps([rows[place % 120] | {"z": "x" * 30} for place in range(3000)])
+    assert client.post("/predict", content=good).status_code == 200
     middle = len(good) // 2
     for damage in (b"},,{", b"}{", b"}],[{", b"},{,", b"}\x00,{"):
         at = good.index(b"},{", middle)
-        with pytest.raises(NotInPieces):
-            joined(good[:at] + damage + good[at + 3 :])
+        answer = client.post("/predict", content=good[:at] + damage + good[at + 3 :])
+        assert (answer.status_code, "not JSON" in answer.text) == (400, True)
 
 
-def test_rows_are_counted_over_all_pieces():
-    body = orjson.dumps([{"a": "x" * 100} for _ in range(3000)])
-    assert sum(map(len, record_pieces(body, 3000))) == 3000
-    with pytest.raises(RequestError, match="more than 2,999 rows"):
-        list(record_pieces(body, 2999))
+def test_rows_are_counted_over_all_pieces(make_client, rows):
+    body = orjson.dumps([rows[0] | {"z": "x" * 100} for _ in range(3000)])
+    assert len(make_client(limits=Limits(rows=3000)).post("/predict", content=body).json()) == 3000
+    answer = make_client(limits=Limits(rows=2999)).post("/predict", content=body)
+    assert (answer.status_code, "more than 2,999 rows" in answer.text) == (413, True)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, PIECE_ROWS - 1, PIECE_ROWS, PIECE_ROWS + 1, 3 * PIECE_ROWS])
-def test_answers_are_written_as_one_list(n_rows):
-    columns = {"yes": [place / 7 for place in range(n_rows)], "top": ["no"] * n_rows}
-    rows = [{"yes": place / 7, "top": "no"} for place in range(n_rows)]
-    assert orjson.loads(write_answer(Answer(columns, n_rows), "application/json")) == rows
+def test_answers_are_written_as_one_list(client, rows, n_rows):
+    alone = [client.post("/predict", json=[row]).json()[0]["top"] for row in rows[:5]]
+    answer = client.post("/predict", json=[rows[place % 5] for place in range(n_rows)]).json()
+    assert [row["top"] for row in answer] == [alone[place % 5] for place in range(n_rows)]
 
 
 def test_a_long_body_is_answered_like_its_rows(client, rows):

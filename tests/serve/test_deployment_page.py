@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import skldl
-from skldl.export._onnx import MAX_DIFFERENCE
+from skldl.export._onnx import MAX_DIFFERENCE  # the page must state these constants
 from skldl.serve import Limits
 from skldl.serve._app import OPEN_ROUTES
 from skldl.serve._bodies import DIGITS
@@ -110,8 +110,8 @@ def test_the_container_has_what_the_service_imports(faces_model):
 import sys
 sys.modules.update(dict.fromkeys({names!r}))  # importing one of them fails
 {imports}
-from skldl.serve._model import ServedModel
-model = ServedModel({str(faces_model)!r}, "faces")
+from skldl.serve import Service
+model = Service({{"faces": {str(faces_model)!r}}}).model("faces")
 record = {{"age": 31.0, "town": "Ulm", "smoker": "no"}}
 assert model.explain(record)["prediction"]["top"] == model.predict_records([record]).columns["top"][0]
 """

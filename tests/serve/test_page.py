@@ -28,7 +28,6 @@ def page(faces, faces_model, tmp_path_factory):
     import uvicorn
 
     from skldl.serve import Service, make_app
-    from skldl.serve._server import _Server
 
     table = faces.assign(note=["a good day", "rain, rain <b>again</b>"] * 60, when=["2024-05-31", "2023-01-02"] * 60)
     fitted = fit_table(
@@ -43,7 +42,7 @@ def page(faces, faces_model, tmp_path_factory):
     config = uvicorn.Config(
         make_app(service, log_requests=False), port=0, log_config=None, access_log=False, lifespan="off"
     )
-    server = _Server(config, service)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
     while not server.started:

@@ -14,8 +14,7 @@ import time
 
 import pytest
 
-from skldl.serve import Service
-from skldl.serve._server import check_address
+from skldl.serve import Service, check_address
 
 SKLDL = [sys.executable, "-m", "skldl"]
 

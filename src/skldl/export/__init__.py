@@ -1,4 +1,4 @@
-"""Models for elsewhere: ONNX graphs and model cards. ONNX needs the extra ``onnx``."""
+"""Export of models: ONNX graphs (extra ``onnx``) and model cards."""
 
 from typing import TYPE_CHECKING
 

@@ -6,7 +6,7 @@ from typing import Any
 from skldl.metrics._skill import show_skill
 
 _KINDS = {
-    "distribution": "shares that sum to one",
+    "distribution": "fractions that sum to one",
     "counts": "counts of answers",
     "scores": "scores",
     "votes": "answers of annotators",
@@ -107,7 +107,7 @@ def _feature_lines(description: Mapping[str, Any]) -> list[str]:
     return [*lines, ""] if lines else lines
 
 
-_CHOSEN_ANEW = ", and settings, pool weights and model were chosen for each fold without it"
+_NESTED = ", and settings, pool weights and model were chosen for each fold without it"
 
 
 def _score_lines(description: Mapping[str, Any]) -> list[str]:
@@ -115,10 +115,10 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     if not score:
         return ["[The file holds no scores. Evaluate the model: skldl evaluate TABLE]"]
     how = (
-        f"One split: the model was judged on {score['rows']} rows that it has not learned from."
+        f"One split: the model was judged on {score['rows']} rows that it was not fitted to."
         if score["folds"] == 1
         else f"Cross-validation with {score['folds']} folds on {score['rows']} rows; each row is predicted by models "
-        f"that have not seen it{_CHOSEN_ANEW if score.get('nested') else ''}."
+        f"that were fitted without it{_NESTED if score.get('nested') else ''}."
     )
     lines = [
         how,
@@ -142,7 +142,7 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
         lines += [
             "",
             "Noise floor: not known. It needs counts or votes as labels: a perfect model would still have a divergence "
-            "above zero where the labels are shares of few answers.",
+            "above zero where the labels are fractions of few answers.",
         ]
     return lines
 
@@ -156,7 +156,7 @@ def _skill(score: Mapping[str, Any]) -> str:
 def _limit_lines(description: Mapping[str, Any]) -> list[str]:
     lines = [
         "- The scores hold for rows drawn like those of the training table. `skldl predict --monitor` and the metrics "
-        "of `skldl serve` count rows that are unlike them.",
+        "of `skldl serve` count rows that differ from them.",
         "- A category that the training table did not hold has no feature; numbers far outside its range "
         "are extrapolated.",
     ]

@@ -1,8 +1,8 @@
 """Export to ONNX: encoder and estimator as one graph, which is compared with the model in onnxruntime.
 
-Everything is computed in double precision, but for the trees of `RandomForestLDL`, `GradientBoostingLDL` and
-scikit-learn, which compare features in single precision here as there. onnxruntime adds up the leaves of all trees in
-single precision.
+Everything is computed in double precision, with two exceptions: the trees of `RandomForestLDL`, `GradientBoostingLDL`
+and scikit-learn compare features in single precision, as the models do, and onnxruntime adds up the leaves of all trees
+in single precision.
 """
 
 import os
@@ -35,7 +35,7 @@ OPSETS = {"": 18, ML: 3}
 IR_VERSION = 9
 DOUBLE = TensorProto.DOUBLE
 MAX_DIFFERENCE = 1e-5
-"""Between a degree of the graph and of the model. Chosen by hand: single precision keeps seven digits."""
+"""Largest difference between a degree of the graph and of the model. Chosen by hand: single precision has 7 digits."""
 N_CHECKED = 200
 """Rows on which graph and model are compared; chosen by hand."""
 OUTPUT = "distribution"
@@ -80,7 +80,7 @@ def to_onnx(pipeline: Any, path: str | os.PathLike[str], *, check: pd.DataFrame 
     """
     encoder = pipeline.steps[0][1]
     if len(pipeline.steps) != 2 or not isinstance(encoder, TableEncoder):
-        raise not_expressible("A pipeline with further steps", "only encoder and estimator of skldl fit are")
+        raise not_expressible("A pipeline with further steps", "only an encoder and an estimator of skldl fit can be")
     model = _graph(encoder, pipeline.steps[-1][1])
     rows = _rows(encoder) if check is None else check
     difference = _difference(model, pipeline, encoder, rows)
@@ -129,7 +129,7 @@ def _difference(model: Any, pipeline: Any, encoder: TableEncoder, rows: pd.DataF
 
 
 def _rows(encoder: TableEncoder) -> pd.DataFrame:
-    """Draw rows with numbers in and outside the ranges, known and unknown categories, and missing cells."""
+    """Draw rows with numbers inside and outside the ranges, known and unknown categories, and missing cells."""
     generator = np.random.default_rng(0)
     cells: dict[str, Any] = {}
     for name, kind in encoder.kinds_.items():
@@ -264,7 +264,7 @@ def add_estimator(graph: Graph, model: Any, features: str) -> str:
     if add is None:
         raise not_expressible(
             f"The estimator {type(model).__name__}",
-            f"possible are {names_with('ONNX')}, and pools of these. Fit one: skldl fit --model sa-bfgs-cv",
+            f"supported are {names_with('ONNX')}, and pools of these. Fit one: skldl fit --model sa-bfgs-cv",
         )
     return add(graph, model, features)
 
