@@ -1,4 +1,4 @@
-"""What is refused at the door, in one line that says what was found and what to do; and every estimator's answer."""
+"""Invalid input: errors of one line that say what was found and what to do; and the answer of every estimator."""
 
 import re
 from importlib import import_module

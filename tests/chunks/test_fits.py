@@ -172,7 +172,7 @@ def test_iterative_scaling_with_roots_far_away():
     np.testing.assert_allclose(SAIIS().fit(zeros).predict(np.zeros((1, 2))), 1 / 3)
 
 
-def test_a_sparse_column_whose_variance_is_lost_is_refused(table):
+def test_a_sparse_column_whose_variance_is_lost_is_rejected(table):
     X, D, _ = table(100)
     X = X.copy()
     X[:, 3] = 1e8 + np.arange(100) * 1e-4

@@ -199,7 +199,7 @@ def test_rows_without_weight_are_left_out_and_all_of_them_are_an_error(table):
         MeanDistribution().fit(IterableRows([]))
 
 
-def test_what_can_be_read_only_once_is_refused(table):
+def test_what_can_be_read_only_once_is_rejected(table):
     X, D, _ = table(40)
     once = iter([(X, D)])
     with pytest.raises(DataError, match=r"which can be read only once. Pass a function"):

@@ -254,7 +254,7 @@ def test_start_that_overshoots_is_shortened():
     assert _excess(model, X, D) <= 1e-8
 
 
-def test_warning_names_the_knob():
+def test_warning_names_the_parameter():
     X, D = make_distributions(100, 6, 4)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2.*Raise max_iter, or set alpha > 0"):
         model = SABFGS(max_iter=2).fit(X, D)
@@ -279,7 +279,7 @@ def test_warning_names_the_knob():
         ({"tol": np.nan}, r"tol=nan must be"),
     ],
 )
-def test_senseless_parameters_are_refused(settings, message):
+def test_invalid_parameters_are_rejected(settings, message):
     X, D = make_distributions()
     with pytest.raises(ValueError, match=message):
         SABFGS(**settings).fit(X, D)
@@ -289,7 +289,7 @@ def test_senseless_parameters_are_refused(settings, message):
             list(SABFGS().predict_path(X, D, X, param=name, values=[good[name], value]))
 
 
-def test_dense_inverse_that_would_not_fit_is_refused(monkeypatch):
+def test_dense_inverse_that_would_not_fit_is_rejected(monkeypatch):
     monkeypatch.setattr(_search, "MAX_DENSE_INVERSE", 10)
     X, D = make_distributions()
     with pytest.raises(ValueError, match=r"matrix of 12 × 12 numbers.*Use solver='lbfgs'"):
@@ -319,7 +319,7 @@ def test_evaluations_on_the_papers_data(name, evaluations, paper_data):
 
 
 @pytest.mark.parametrize("n_features", [3, 300])
-def test_sparse_columns_far_from_zero_are_refused_where_digits_are_lost(n_features):
+def test_sparse_columns_far_from_zero_are_rejected_where_digits_are_lost(n_features):
     X, D = make_distributions(n_samples=100, n_features=n_features)
     for shift in (0.0, 1e3):
         X[:, 1] += shift

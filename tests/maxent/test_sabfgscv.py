@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from skldl import SABFGS, SABFGSCV, MeanDistribution
+from skldl.chunks import ArrayRows
 from skldl.metrics import kullback_leibler
 from skldl.testing import check_estimator, make_distributions
 
@@ -135,7 +136,7 @@ def test_constant_features_get_no_weight():
     np.testing.assert_array_equal(model.coef_[:, 3], 0.0)
 
 
-def test_warning_names_the_knob():
+def test_warning_names_the_parameter():
     X, D = make_distributions()
     with pytest.warns(ConvergenceWarning, match=r"SABFGSCV with alpha=.* stopped at max_iter=2"):
         SABFGSCV(max_iter=2).fit(X, D)
@@ -154,7 +155,7 @@ def test_warning_names_the_knob():
         ({"max_iter": 0}, "max_iter=0"),
     ],
 )
-def test_senseless_parameters_are_refused(settings, message):
+def test_invalid_parameters_are_rejected(settings, message):
     X, D = make_distributions()
     with pytest.raises(ValueError, match=message):
         SABFGSCV(**settings).fit(X, D)
@@ -221,15 +222,15 @@ def test_rows_given_twice_count_twice():
         ([([0.5, 1.0], [2])], "row numbers"),
         ([(np.ones(7, dtype=bool), [2])], "a mask of"),
         ([([0], [1], [2])], "Item 0 of cv holds 3 parts"),
-        ([], "gives no"),
-        ([1, 2], "Item 0 of cv is 1: give .train, test. pairs"),
+        ([], "holds no"),
+        ([1, 2], "Item 0 of cv is 1: pass .train, test. pairs"),
         (Splitter(([0, 1, -1], [2])), "train of cv pair 0 holds row -1, but rows are numbered from 0 to"),
         (Splitter(([0, 1], [2]), ([0, 1], [400])), "test of cv pair 1 holds row 400"),
         (Splitter(([0, 1], [])), "test of cv pair 0 is empty"),
         (Splitter(([], [1])), "train of cv pair 0 is empty"),
         (Splitter((0, 1)), "train of cv pair 0 has shape"),
         (Splitter(3), "Item 0 of cv is 3"),
-        (Splitter(), "gives no"),
+        (Splitter(), "holds no"),
         (1000, "cv=1000 folds need at least 1000 rows"),
     ],
 )
@@ -269,6 +270,15 @@ def test_scaling_is_chosen_by_held_out_divergence():
     np.testing.assert_array_equal(chosen.predict(X), fixed[chosen.scaling_].predict(X))
     assert least["mixed"] != least["standard"] != least["raw"]
     assert SABFGSCV().fit(X[:, 6:], D).scaling_ == "standard"  # nothing rare: both scalings are the same
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_a_feature_that_has_two_values_in_each_chunk_and_three_in_all_is_divided(form):
+    X, D = make_distributions(90, 3, 4)
+    X[:, 0] = np.arange(90) % 2 * np.where(np.arange(90) < 45, 1.0, 2.0)  # 0 and 1, then 0 and 2
+    expected = SABFGSCV([0.1, 1.0], cv=3, scaling="standard").fit(X, D)
+    found = SABFGSCV([0.1, 1.0], cv=3, scaling="mixed").fit(ArrayRows(form(X), D, chunk_rows=45))
+    np.testing.assert_allclose(found.cv_scores_, expected.cv_scores_, rtol=1e-9)
 
 
 def test_binary_features_are_not_divided_in_mixed_scaling():

@@ -192,8 +192,8 @@ def test_number_of_nodes_is_enough_and_not_much_more(exponent):
     t = np.linspace(-1, 1, 201)
 
     def error(count):
-        shares = Nodes("nodes", count=count).shares(t)
-        return np.abs(np.exp(exponent * chebyshev_nodes(0.0, 1.0, count)[0]) @ shares / np.exp(exponent * t) - 1).max()
+        weights = Nodes("nodes", count=count).interpolation_weights(t)
+        return np.abs(np.exp(exponent * chebyshev_nodes(0.0, 1.0, count)[0]) @ weights / np.exp(exponent * t) - 1).max()
 
     count = node_count(exponent)
     assert error(count) < 2e-13

@@ -131,7 +131,7 @@ def test_published_means_of_saiis_on_the_smallest_set(paper_data):
         [["1.5"] * 4] * 3,
     ],
 )
-def test_what_is_no_array_of_plain_numbers_is_refused(init):
+def test_what_is_no_array_of_plain_numbers_is_rejected(init):
     X, D = make_distributions(n_features=3, n_labels=4)
     for model in (SAIIS(init=init), SABFGS(whiten=False, init=init)):
         with pytest.raises(ParameterError, match="an array of numbers of shape"):
@@ -139,7 +139,7 @@ def test_what_is_no_array_of_plain_numbers_is_refused(init):
 
 
 @pytest.mark.filterwarnings("ignore:SAIIS stopped at max_iter=5")  # it is to run, not to converge
-def test_a_start_at_which_rounding_hides_every_gain_is_refused():
+def test_a_start_at_which_rounding_hides_every_gain_is_rejected():
     X, D = make_distributions(n_features=3, n_labels=4)
     init = np.random.default_rng(0).normal(size=(3, 4))
     with pytest.raises(ValueError, match=r"init gives a loss of .*e\+\d+, in which rounding hides"):

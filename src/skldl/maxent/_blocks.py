@@ -1,15 +1,15 @@
-"""Sums over rows, taken block by block: what the maximum entropy objective and the moments of X need of the rows.
+"""Sums over rows, block by block, for the maximum entropy objective and the moments of X.
 
 The rows are a NumPy array, a CSR matrix or an array on a device. With scores S = X U + 1 bᵀ, weights w and P =
 softmax(S) row by row, `softmax_sums` computes
 
     Σ_i w_i ln Σ_j exp s_ij,    Xᵀ diag(w) P,    Σ_i w_i p_i
 
-for several parameters (U, b) together, so that the rows are read once for all of them. Inside, scores are (requests,
-labels, rows): sums over labels then run along memory.
+for several parameters (U, b) together, so that the rows are read once for all of them. Scores have the shape (requests,
+labels, rows), so that operations on the rows of one label run along memory.
 
-Dense rows of NumPy are taken in blocks whose scores stay in the cache, and single precision becomes double block by
-block. Rows on a device keep their precision, and sums over them are in double precision.
+Dense NumPy rows are processed in blocks whose scores stay in the cache, and single precision is converted to double
+block by block. Rows on a device keep their precision, and sums over them are in double precision.
 """
 
 import operator
@@ -37,20 +37,20 @@ from skldl.utils.missing import rest_of
 from skldl.utils.typing import FloatArray
 
 SAFE_SCORES = {4: 60.0, 8: 500.0}
-"""Scores up to this size can be exponentiated as they are, by bytes of a number: exp(±60) and exp(±500) and sums and
-products of a few of them are far from the ends of single and double precision."""
+"""Scores up to this size can be exponentiated without a shift, by bytes of a number: sums and products of a few
+exp(±60) in single or exp(±500) in double precision neither overflow nor underflow."""
 CACHE_CELLS = 1 << 16
-"""Scores of one block of NumPy's rows, labels × rows: half a megabyte, which stays in the cache of one core."""
+"""Scores of one block of NumPy rows, labels × rows: half a megabyte, which stays in the cache of one core."""
 GRAM_CELLS = 1 << 18
-"""Numbers in one block of NumPy's rows when products of columns are summed."""
+"""Numbers in one block of NumPy rows when products of columns are summed: 2 MiB."""
 MIN_ROWS = 64
-"""Rows in a block of NumPy's rows at least: with fewer, the calls cost more than the arithmetic."""
+"""Minimum number of NumPy rows in a block: with fewer, the calls cost more than the arithmetic."""
 DEVICE_CELLS = 1 << 26
 """Scores of one block on a device: large enough for full speed, small enough to leave memory to the rows."""
 
 
 def blocks(X: Any, cells_per_row: int, cells: int) -> Iterator[slice]:
-    """Cut rows into blocks, in their order: of about ``cells`` numbers in NumPy, of `DEVICE_CELLS` on a device."""
+    """Cut rows into consecutive blocks of about ``cells`` numbers in NumPy, of `DEVICE_CELLS` on a device."""
     cells = DEVICE_CELLS if is_device_array(X) else max(cells, MIN_ROWS * cells_per_row)
     return row_blocks(X.shape[0], cells_per_row, cells)
 
@@ -58,8 +58,8 @@ def blocks(X: Any, cells_per_row: int, cells: int) -> Iterator[slice]:
 def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_threads: int) -> Iterator[Any]:
     """Results of a function of each item, in the order of the items.
 
-    With several threads the products of each are left to one thread of the linear algebra library: on a busy machine
-    threads of two libraries wait for each other actively.
+    With several threads the linear algebra library is limited to one thread in each: on a busy machine the threads of
+    two pools would wait for each other actively.
     """
     if n_threads == 1:
         yield from map(function, items)
@@ -79,11 +79,11 @@ def weighted_softmax(scores: Any, weight: Any, *, safe: bool | None = None, fact
     Parameters
     ----------
     scores : array of shape (…, n_labels, n_rows)
-        Scores; those of labels that cannot be are -inf.
+        Scores; -inf for labels that are excluded.
     weight : array of shape (n_rows,) or None
         Weights in double precision; None stands for ones.
     safe : bool or None, default=None
-        Whether exp can neither overflow nor vanish; None looks at the scores.
+        Whether exp can neither overflow nor underflow; None computes the largest score.
     factors : array of shape (…, n_labels, 1) or None, default=None
         Multiplied to the exponentials.
     """
@@ -107,18 +107,18 @@ def weighted_softmax(scores: Any, weight: Any, *, safe: bool | None = None, fact
 
 
 class SoftmaxSums(NamedTuple):
-    """What rows contribute to an evaluation, for each request.
+    """Sums over rows for an evaluation, for each request.
 
     Attributes
     ----------
     log_partition : array of shape (n_requests,)
-        Σ_i w_i ln Σ_j exp s_ij; with missing degrees what takes its place, see `skldl.maxent._objective`.
+        Σ_i w_i ln Σ_j exp s_ij; for missing degrees see `skldl.maxent._objective`.
     gradient : array of shape (n_requests, n_labels, n_columns)
         Its gradient over U, transposed.
     gradient_of_b : array of shape (n_requests, n_labels)
         Its gradient over b: without missing degrees Σ_i w_i p_ij.
     hidden : array of shape (n_requests, n_labels)
-        What missing degrees take from Σ_i w_i p_ij in ``gradient_of_b``; zero where there are none.
+        Σ_i w_i p_ij minus ``gradient_of_b``; zero without missing degrees.
     """
 
     log_partition: Any
@@ -151,14 +151,14 @@ def softmax_sums(
     intercept : Intercept or None, default=None
         Intercepts; they must be added to the log-partition afterwards, see `split_intercept`.
     safe : bool or None, default=None
-        Whether all scores without intercept can be exponentiated as they are; None looks at them.
+        Whether all scores without intercept can be exponentiated without a shift; None computes the largest score.
     degrees : tuple of ndarray and str, default=None
-        Distributions with NaN and what NaN means, if there are missing degrees.
+        Distributions with NaN and the meaning of NaN, if there are missing degrees.
     gradient : bool, default=True
         Whether the gradient over U is needed; without it, it has no columns.
     n_threads : int, default=1
-        Number of blocks of dense rows in memory to work on at once. They are added in the same order, so that it
-        changes no digit.
+        Number of blocks of dense rows in memory that are processed at once. They are added in the same order, so that
+        it changes no digit.
     """
     n_requests, n_columns, n_labels = U.shape
     shape = (n_requests, n_labels, -1)
@@ -204,7 +204,7 @@ def is_single(X: Any) -> bool:
 
 
 class Intercept(NamedTuple):
-    """How intercepts enter: as factors of the exponentials, or added to the scores where they are large.
+    """Intercepts as factors of the exponentials or, if they are large, as summands of the scores.
 
     Added to scores of single precision they would be rounded in the same direction in all rows, and the loss would jump
     by 1e-8 from one b to the next.
@@ -222,9 +222,9 @@ class Intercept(NamedTuple):
 
 
 def split_intercept(b: FloatArray, *, single: bool) -> tuple[Intercept, FloatArray]:
-    """Intercepts in the form in which the rows use them, and what that form leaves out of b.
+    """Intercepts in the form that the rows use, and the remainder of b.
 
-    It leaves out the largest intercept of each request, so that no factor is large, and what rounding takes.
+    The remainder is the largest intercept of each request, so that no factor exceeds 1, and the rounding error.
     """
     rest = b - b.max(axis=1, keepdims=True)
     is_factor = -float(rest.min()) < SAFE_SCORES[4 if single else 8]
@@ -247,7 +247,7 @@ def _softmax(scores: Any, weight: Any, intercept: Intercept | None, *, safe: boo
 def _missing_softmax(
     scores: FloatArray, weight: FloatArray | None, D: FloatArray, missing: str, intercept: Intercept | None
 ) -> tuple[FloatArray, FloatArray]:
-    """`weighted_softmax` of rows with missing degrees, and what these take from the mean prediction.
+    """`weighted_softmax` of rows with missing degrees, and ``hidden`` of `SoftmaxSums`.
 
     The scores become w_i p_ij over the observed labels alone ("renormalised"), or w_i (p_ij − r_i q_ij) with the rest r
     of the mass and the softmax q over the missing labels ("degrees").
@@ -270,7 +270,7 @@ def _missing_softmax(
 def gram(X: Any, weight: Any, mean: Any, n_threads: int = 1) -> Any:
     """Σ_i w_i (x_i − mean)(x_i − mean)ᵀ in double precision; a mean of None stands for zero.
 
-    For sparse rows Σ_i w_i x_i x_iᵀ, from which the caller subtracts the product of the means: sparse rows stay sparse.
+    For sparse rows Σ_i w_i x_i x_iᵀ, so that they stay sparse; the caller subtracts the product of the means.
     """
     if sparse.issparse(X):
         X = X.astype(np.float64, copy=False)
@@ -281,7 +281,7 @@ def gram(X: Any, weight: Any, mean: Any, n_threads: int = 1) -> Any:
     def contribution(some: slice) -> Any:
         rows = _block(X, some)
         if mean is not None:
-            rows = rows - mean  # before it is squared: no digits cancel afterwards
+            rows = rows - mean  # before it is squared, so that no digits cancel afterwards
         if weight is not None:
             rows = rows * as_type_of(xp.sqrt(weight[some]), rows)[:, None]
         return product_over_rows(rows.T, rows)
@@ -325,7 +325,7 @@ def row_products(X: Any, D: Any, weight: Any) -> Any:
 
 
 def _block(X: Any, some: slice) -> Any:
-    """Some dense rows: those of NumPy in double precision, those of a device as they are."""
+    """A block of dense rows: NumPy rows in double precision, rows of a device in their own."""
     return X[some, ...] if is_device_array(X) else X[some].astype(np.float64, copy=False)
 
 

@@ -1,18 +1,18 @@
-"""Moments of rows: all that scaling, whitening and the objective need to know of them before the first step.
+"""Moments of rows, from which scaling, whitening and the linear part of the objective are computed.
 
-One pass finds them, for all rows or for each fold. Products of dense columns are taken about the mean of each chunk,
-and two sets of rows with weights W, means m and products S about them are put together by
+One pass computes them, for all rows or for each fold. Products of dense columns are taken about the mean of each chunk,
+and two sets of rows with weights W, means m and products S about them are merged by
 
     m = m_a + (W_b / W) δ,    S = S_a + S_b + (W_a W_b / W) δ δᵀ,    δ = m_b − m_a
 
-(Chan, Golub and LeVeque 1983), so that nothing cancels. Sparse rows would no longer be sparse if they were centred:
-their products are taken about zero, and a variance is a difference of two sums, Σ w x² / W − m², with a rounding error
-of about 1e-15 of the squared mean. Two kinds of sparse columns have few digits left:
+(Chan, Golub and LeVeque 1983), so that no digits cancel. Centred sparse rows would not be sparse: their products are
+taken about zero, and a variance is a difference of two sums, Σ w x² / W − m², with a rounding error of about 1e-15 of
+the squared mean. In two kinds of sparse columns few digits are left:
 
-- Columns of two values, such as a flag that is 0 in a single row of tiny weight. A second pass measures them from the
-  value that is nearer to the mean: there such a column has hardly an entry, and its variance is what the other value
-  contributes.
-- All others, such as 10⁷ + noise, which are rejected where the digits are too few.
+- Columns of two values, such as a flag that is 0 in a single row of tiny weight. A second pass subtracts the value that
+  is nearer to the mean: the column then has hardly any entries, and its variance is the contribution of the other
+  value.
+- All others, such as 10⁷ + noise, which are rejected if the digits are too few.
 """
 
 from dataclasses import dataclass, replace
@@ -43,11 +43,11 @@ from skldl.utils.validation import check_feature_size
 MAX_MATRIX = 5000
 """Columns up to which their products are computed, a matrix of 200 MB; of more columns only the variances."""
 CONSTANT_COLUMN = {4: 1e-12, 8: 1e-26}
-"""Variances up to this fraction of the squared mean are rounding error of the mean, by bytes of a number: its relative
-error is about 1e-7 in single and 1e-16 in double precision, and some of it adds up over the rows."""
+"""Variances up to this fraction of the squared mean are rounding error, by bytes of a number: the relative error of the
+mean is about 1e-7 in single and 1e-16 in double precision, and some of it accumulates over the rows."""
 NEARLY_CONSTANT = 1e-4
-"""Fraction of the squared mean up to which sparse columns of two values are measured from one of them: a variance that
-is larger keeps at least eleven digits in a difference of sums."""
+"""Fraction of the squared mean up to which one of the values of a sparse column of two is subtracted: a larger variance
+keeps at least eleven digits in a difference of sums."""
 RARE = 0.1
 """Columns with a smaller fraction of numbers other than zero are rare; chosen by hand."""
 
@@ -64,7 +64,7 @@ class Moments(NamedTuple):
     sums : ndarray of shape (n_features,)
         Σ w x.
     measured : ndarray of shape (n_features,)
-        Σ w (x − origin): the same as ``sums`` unless columns of sparse rows were measured from another value.
+        Σ w (x − origin).
     products : ndarray of shape (n_features, n_features) or (n_features,)
         Σ w (x − m)(x − m)ᵀ or its diagonal, m the mean if ``about_mean``, else ``origin``; zero if not needed.
     target : ndarray of shape (n_features, n_labels)
@@ -74,12 +74,12 @@ class Moments(NamedTuple):
     entropy : float
         Σ w H(d).
     low, high : ndarray of shape (n_features,)
-        Least and largest value of each column; NaN if they were not needed.
+        Minimum and maximum of each column; NaN if they were not needed.
     n_nonzero, inside : ndarray of shape (n_features,)
-        Of each column the count of numbers other than zero, and whether there are values between the ends; NaN if they
-        were not needed.
+        Number of nonzero values of each column, and whether some lie between minimum and maximum; NaN if they were not
+        needed.
     origin : ndarray of shape (n_features,)
-        The values from which columns of sparse rows were measured.
+        The values that were subtracted from the columns of sparse rows.
     about_mean, is_sparse : bool
         Whether the products are about the mean; whether the rows are sparse.
     constant : float
@@ -126,19 +126,19 @@ class Moments(NamedTuple):
         return second
 
     def _constant(self, variances: FloatArray, mean: FloatArray, about: FloatArray) -> BoolArray:
-        """Which columns have a variance that is nothing but rounding error.
+        """Which columns have a variance that is rounding error only.
 
-        A sparse column that is not constant although its variance has too few digits is rejected: it would be dropped,
-        and its products with other columns have lost their digits, too.
+        Raises if a sparse column is not constant although its variance has too few digits: it would be dropped, and its
+        products with other columns have lost their digits, too.
         """
         constant = np.asarray(variances <= self.constant * mean**2)
         if not self.is_sparse:
             return constant
         lost = variances <= SPARSE_DIGITS * about**2
-        if not about.any():  # about zero nothing is subtracted, and no digit is lost
+        if not about.any():  # nothing was subtracted, so no digit is lost
             return np.asarray(lost | constant)
         size = np.maximum(np.abs(self.low), np.abs(self.high))
-        # ends and mean that agree in 13 digits are one value up to rounding
+        # minimum and maximum, or the mean and zero, that agree in 13 digits are equal up to rounding
         rejected = lost & (self.high - self.low > 1e-13 * size) & (np.abs(about) > 1e-13 * size)
         for column in np.flatnonzero(rejected)[:1]:
             raise ValueError(
@@ -149,7 +149,7 @@ class Moments(NamedTuple):
         return np.asarray(lost | constant)
 
     def common_values(self) -> FloatArray:
-        """For nearly constant columns with two values the value nearer to the mean, else 0."""
+        """For nearly constant columns with two values the value that is nearer to the mean; otherwise 0."""
         mean = self.mean
         variances = _diagonal(self.products) / self.total - mean**2
         nearly = (variances <= NEARLY_CONSTANT * mean**2) & (mean != 0) & self._two_valued
@@ -175,24 +175,24 @@ class Moments(NamedTuple):
 
 
 def few_rows(n_rows: int | None, n_features: int) -> bool:
-    """Whether rows are so few, and features so many, that the model is fitted in the space of the rows, in memory."""
+    """Whether there are fewer rows than features, so that the model is fitted in the space of the rows, in memory."""
     return n_rows is not None and n_rows < n_features and n_rows <= MAX_MATRIX
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a pass computes.
+    """The moments that a pass computes.
 
     Attributes
     ----------
     centred : bool
-        Whether products will be needed about the mean.
+        Whether products are needed about the mean.
     products : {"matrix", "variances", "none"}
         Products of all columns, their diagonal, or none.
     facts : bool
-        Whether rare columns will be asked for.
+        Whether `Moments.rare_columns` will be needed.
     n_threads : int
-        Number of blocks of dense rows to work on at once; it changes no digit.
+        Number of blocks of dense rows that are processed at once; it changes no digit.
     """
 
     centred: bool
@@ -202,7 +202,7 @@ class Plan:
 
 
 def read_moments(rows: Rows, folds: Folds = ALL_TOGETHER, **plan: Any) -> list[Moments]:
-    """Moments of each fold in one pass, or in two if columns of sparse rows must be measured from common values.
+    """Moments of each fold in one pass, or in two if common values must be subtracted from columns of sparse rows.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def read_moments(rows: Rows, folds: Folds = ALL_TOGETHER, **plan: Any) -> list[M
     folds : Folds, default: all together
         Their folds.
     **plan
-        What is needed: the attributes of `Plan`.
+        The attributes of `Plan`.
     """
     needed = Plan(**plan)
     if needed.products == "matrix" and rows.n_features > MAX_MATRIX:
@@ -229,7 +229,7 @@ def read_moments(rows: Rows, folds: Folds = ALL_TOGETHER, **plan: Any) -> list[M
 
 
 def merged(moments: list[Moments]) -> Moments:
-    """Moments of several sets of rows together, in their order."""
+    """Moments of several sets of rows together, merged in this order."""
     total = moments[0]._replace(products=moments[0].products.copy())
     for part in moments[1:]:
         total = _joined(total, part)
@@ -237,7 +237,7 @@ def merged(moments: list[Moments]) -> Moments:
 
 
 def _origin(of_folds: list[Moments]) -> FloatArray:
-    """The common values of all rows, and where these have none, those of the rows without one of the folds."""
+    """The common values of all rows; for columns without one, that of the rows without one of the folds."""
     small = [m._replace(products=_diagonal(m.products)) for m in of_folds if m.n_rows]
     origin = merged(small).common_values()
     if len(small) > 1:
@@ -252,13 +252,13 @@ def _diagonal(second: FloatArray) -> FloatArray:
 
 
 def _moments(chunk: Chunk, folds: Folds, plan: Plan, origin: FloatArray | None) -> Sums:
-    """Moments of one chunk, one after another those of each fold."""
+    """Moments of one chunk: those of each fold, one after another."""
     segments = folds.segments(chunk)
     return tuple(value for some in segments for value in _of_rows(some.X, some.D, some.weight, plan, origin))
 
 
 def _split(sums: Sums) -> list[Moments]:
-    """Moments of each fold, from those of all of them one after another."""
+    """Moments of each fold from the result of a pass."""
     n_fields = len(Moments._fields)
     return [Moments(*sums[first : first + n_fields]) for first in range(0, len(sums), n_fields)]
 
@@ -269,7 +269,7 @@ def _merge(total: Sums, part: Sums) -> Sums:
 
 
 def _joined(first: Moments, second: Moments) -> Moments:
-    """Put two sets of rows together; the products of the first are written over."""
+    """Moments of two sets of rows together; the products of the first are overwritten."""
     if not first.n_rows or not second.n_rows:
         return second if not first.n_rows else first
     a, b = first, second
@@ -280,7 +280,7 @@ def _joined(first: Moments, second: Moments) -> Moments:
     products += b.products
     low, high = np.minimum(a.low, b.low), np.maximum(a.high, b.high)
     inside = a.inside + b.inside
-    for end in (a.low, a.high, b.low, b.high):  # an end of one part can lie between those of both
+    for end in (a.low, a.high, b.low, b.high):  # a minimum or maximum of one part can lie between those of both
         inside += (end != low) & (end != high)
     return Moments(
         a.n_rows + b.n_rows,
@@ -317,11 +317,11 @@ def _of_rows(X: Any, D: Any, weight: Any, plan: Plan, origin: FloatArray | None)
     mean = (as_type_of(sums / total, X) if is_device else sums / total) if about_mean else None
     products = zeros.copy()
     if plan.products != "none":
-        products = (
-            gram(rows, weight, mean, plan.n_threads) if plan.products == "matrix" else variances(rows, weight, mean)
-        )
+        of_matrix = plan.products == "matrix"
+        products = gram(rows, weight, mean, plan.n_threads) if of_matrix else variances(rows, weight, mean)
     needs_facts = plan.facts or (is_sparse and plan.centred)
-    needs_ends = needs_facts or (not is_sparse and plan.products == "matrix")  # a bound for scores is worth a look then
+    # of dense rows with many evaluations ahead the bound of all scores saves more than it costs
+    needs_ends = needs_facts or (not is_sparse and plan.products == "matrix")
     low, high = _ends(X) if needs_ends else (unknown, unknown)
     n_nonzero, inside = _facts(X, low, high) if needs_facts else (unknown, unknown)
     seen = np.nan_to_num(D) if not is_device and has_gaps(D) else D
@@ -344,7 +344,7 @@ def _of_rows(X: Any, D: Any, weight: Any, plan: Plan, origin: FloatArray | None)
 
 
 def _ends(X: Any) -> tuple[Any, Any]:
-    """Least and largest value of each column, in double precision."""
+    """Minimum and maximum of each column, in double precision."""
     if sparse.issparse(X):
         low, high = (np.ravel(bound.toarray()).astype(np.float64) for bound in (X.min(axis=0), X.max(axis=0)))
         return low, high
@@ -353,7 +353,7 @@ def _ends(X: Any) -> tuple[Any, Any]:
 
 
 def _facts(X: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """Count of numbers other than zero, and how many numbers lie between the ends, for each column."""
+    """Number of nonzero values, and of values between minimum and maximum, of each column."""
     n_features = int(X.shape[1])
     if sparse.issparse(X):
         stored = X.data != 0

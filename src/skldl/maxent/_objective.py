@@ -1,4 +1,4 @@
-"""The maximum entropy objective with soft targets, as sums over rows that are seen in passes only.
+"""The maximum entropy objective with soft targets, as sums over rows that are read in passes.
 
 With scores S = X U + 1 bᵀ, row weights ω that sum to one and P = softmax(S) row by row:
 
@@ -7,9 +7,9 @@ With scores S = X U + 1 bᵀ, row weights ω that sum to one and P = softmax(S) 
 
 This is the weighted mean cross-entropy: mean Kullback-Leibler divergence plus the entropy of D, which does not depend
 on the parameters. With weights of 1 and without penalty ∂/∂U is the gradient of Geng (2016), equation 15. D enters
-through Xᵀ diag(ω) D alone, so it is read once.
+through Xᵀ diag(ω) D only, which is computed once.
 
-Where some degrees were not observed, the loss is the exact likelihood of what was. With the observed labels Ω_i:
+If some degrees are missing, the loss is the exact likelihood of the observed ones. With the observed labels Ω_i:
 
 - **degrees** (the observed degrees are true, the rest r_i = 1 − Σ_Ω d_ij lies on the missing labels) is the
   cross-entropy over the observed labels and one cell for all others, whose probability is Σ_{j ∉ Ω} p_ij:
@@ -17,14 +17,14 @@ Where some degrees were not observed, the loss is the exact likelihood of what w
       loss_i = ln Σ_j exp s_ij − Σ_Ω d_ij s_ij − r_i ln Σ_{j ∉ Ω} exp s_ij,   ∂/∂s_ij = p_ij − d_ij − r_i q_ij
 
   with d_ij = 0 outside of Ω and q_i the softmax over the missing labels alone. Filling in r_i q_ij is the E-step of EM;
-  here loss and gradient go to the quasi-Newton method directly. With more than one gap in a row it need not be convex.
+  here the quasi-Newton method minimises the loss directly. With several missing degrees in a row it need not be convex.
 
 - **renormalised** (only ratios inside Ω are known) is the cross-entropy of the conditional distribution:
 
       loss_i = ln Σ_Ω exp s_ij − Σ_Ω d_ij s_ij,   ∂/∂s_ij = p_ij / Σ_Ω p_ik − d_ij inside of Ω, zero outside. Convex.
 
-A search is a generator that yields a `Request` where it needs an evaluation, and `Passes` answers all searches that run
-together from one pass over the rows.
+A search is a generator that yields a `Request` for each evaluation, and `Passes` answers the requests of all searches
+that run together in one pass over the rows.
 """
 
 from collections.abc import Generator, Sequence
@@ -49,18 +49,18 @@ Found = TypeVar("Found")
 
 
 class Request(NamedTuple):
-    """Where a search needs an evaluation: weights of the columns of the rows as they are, and intercepts or None."""
+    """Parameters at which a search needs an evaluation: weights of the unscaled columns, and intercepts or None."""
 
     U: FloatArray
     b: FloatArray | None
 
 
 Search = Generator[Request, SoftmaxSums, Found]
-"""A generator that yields requests, receives the sums over its rows, and returns what it found."""
+"""A generator that yields requests, receives the sums over its rows, and returns its result."""
 
 
 class Evaluation(NamedTuple):
-    """Parameters with what one pass found there: loss and gradient without the penalty, and the mean prediction."""
+    """Result of one pass: loss and gradient without the penalty, and the mean prediction, at some parameters."""
 
     parameters: FloatArray
     loss: float
@@ -80,19 +80,19 @@ class CrossEntropy:
     target : ndarray
         Xᵀ diag(ω) D in the shape of the parameters, with the mean of D for the intercept.
     total : float
-        Sum of the weights: what sums over rows are divided by.
+        Sum of the weights, by which sums over rows are divided.
     fit_intercept : bool
         Whether the last row of the parameters is the intercept.
     entropy : float
-        Weighted mean entropy of D (of what was observed): the loss never falls below it.
+        Weighted mean entropy of D (of the observed degrees), a lower bound of the loss.
     mean_target : ndarray of shape (n_labels,)
-        Weighted mean of D; with missing degrees the constant prediction under which what was observed is most likely.
+        Weighted mean of D; with missing degrees the constant prediction of maximum likelihood.
     loss_at_zero : float
         The loss of the uniform prediction.
     column_means : ndarray of shape (n_columns,)
         Weighted mean of the columns.
     factors : ndarray of shape (n_columns,) or None
-        Numbers by which the columns of the rows as they are were multiplied; None leaves them as they are.
+        Numbers by which the columns of the rows are multiplied; None stands for ones.
     is_complete : bool
         Whether no degree is missing.
     """
@@ -126,7 +126,7 @@ class CrossEntropy:
         )
 
     def with_missing(self, D: FloatArray, weight: FloatArray, missing: str) -> "CrossEntropy":
-        """The same with missing degrees; D has NaN, and no row is without information."""
+        """The same objective with missing degrees; D has NaN, and each row carries information."""
         weight = weight / self.total
         observed = (~np.isnan(D)).sum(axis=1)
         entropy, at_zero = self.entropy, float(weight @ np.log(observed))
@@ -180,7 +180,7 @@ class CrossEntropy:
 
 @dataclass(frozen=True)
 class Passes:
-    """Passes over rows that answer the requests of searches.
+    """Passes over rows, which answer the requests of searches.
 
     Attributes
     ----------
@@ -189,11 +189,11 @@ class Passes:
     folds : Folds, default: all together
         Their folds.
     largest : ndarray of shape (n_columns,) or None, default=None
-        Largest absolute value of each column, where it is known: a bound for all scores.
+        Largest absolute value of each column, if known: it bounds all scores.
     missing : str, default="complete"
-        What NaN in D means.
+        Meaning of NaN in D.
     n_threads : int, default=1
-        Number of blocks of rows to work on at once; it changes no digit.
+        Number of blocks of rows that are processed at once; it changes no digit.
     """
 
     rows: Rows
@@ -209,8 +209,8 @@ class Passes:
     def run_together(self, searches: Sequence[Search[Found]], uses: BoolArray) -> list[Found]:
         """Run searches side by side, all of which share each pass.
 
-        ``uses`` (n_searches, n_folds) says which folds each search learns from. What is asked together depends on the
-        searches alone, so a result can be repeated to the last digit.
+        ``uses`` (n_searches, n_folds): which folds each search learns from. Which requests share a pass depends on the
+        searches only, so results are reproducible to the last digit.
         """
         found: dict[int, Found] = {}
         answers: dict[int, Any] = dict.fromkeys(range(len(searches)))
@@ -237,18 +237,18 @@ class Passes:
         intercept, left_out = (None, None) if b is None else split_intercept(b, single=single)
         safe = self._is_safe(U, single)
         if not on_device:
-            safe = safe or None  # scores can be smaller than their bound: in memory they are looked at
+            safe = safe or None  # scores can be smaller than their bound: in memory their maximum is computed
         arguments = uses, U, intercept, self.folds, safe, self.missing, gradient, self.n_threads
         sums = SoftmaxSums(*self.rows.sum(_softmax_sums, *arguments, labels=self.missing != COMPLETE))
         log_partition = sums.log_partition
         if left_out is not None:
             log_partition = log_partition + np.sum(left_out * sums.gradient_of_b, axis=-1)
-        if single and gradient:  # the device saw rounded weights: without this the loss would not be smooth in U
+        if single and gradient:  # the device used rounded weights: without this the loss would not be smooth in U
             log_partition = log_partition + np.einsum("rkj,rjk->r", U - U.astype(np.float32), sums.gradient)
         return sums._replace(log_partition=log_partition)
 
     def _is_safe(self, U: FloatArray, single: bool) -> bool | None:
-        """Whether no score can be too large for an exponential, by a bound that needs no row; None: not known."""
+        """Whether no score can be too large for an exponential, by a bound from `largest`; None if it is not known."""
         if self.largest is None:
             return None
         return float((self.largest @ np.abs(U)).max()) < SAFE_SCORES[4 if single else 8]
@@ -291,7 +291,7 @@ def _softmax_sums(
 
 
 def probabilities(X: Any, W: FloatArray, b: FloatArray | None = None) -> Any:
-    """Softmax of X W (+ b) for weights W of shape (n_features, n_labels), where X is; on a device in its precision."""
+    """Softmax of X W (+ b) for weights W (n_features, n_labels); on a device in the precision of X."""
     if not is_device_array(X):
         scores = np.asarray(X @ W)
         return softmax(scores if b is None else scores + b)

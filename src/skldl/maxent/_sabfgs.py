@@ -5,8 +5,8 @@ divergence from the training distributions, which is the same as the mean cross-
 
     T'(θ) = Σ_i ω_i [ln Σ_j exp(θ_jᵀ x_i) − Σ_j d_ij θ_jᵀ x_i] + alpha/2 ‖θ‖²,
 
-with row weights ω that sum to one. One-hot rows make it maximum likelihood (equation 2), equal shares over label sets
-entropy-based label assignment (equation 3).
+with row weights ω that sum to one. For one-hot rows this is maximum likelihood (equation 2), for rows that divide the
+mass equally among the labels of a set it is entropy-based label assignment (equation 3).
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ from skldl.utils.warn import warn
 
 ALPHA = number(at_least=0, hint="0 means no penalty")
 WORSE_THAN_MEAN = 1.25
-"""From this ratio of its divergence to that of the mean distribution a model without intercept warns; by hand."""
+"""A fit without intercept warns if its divergence is this multiple of that of the mean distribution; chosen by hand."""
 
 
 class SABFGS(PartialLDL):
@@ -50,13 +50,13 @@ class SABFGS(PartialLDL):
     estimate of the excess of the mean Kullback-Leibler divergence over its minimum falls below ``tol``. The estimate is
     gᵀM⁻¹g / μ, where g is the gradient, M the Hessian as it would be if every row had the mean prediction (p̄_j Xᵀ
     diag(ω) X + alpha I for label j), and μ the smallest curvature, relative to M, among the last 20 steps; or the
-    divergence itself where that is smaller. In a bowl of curvature μ the excess is half of it: the other half is a
-    margin for directions that the search has not met. It is an estimate, not a bound: in 7 of 692 fits of nearly
-    one-hot distributions the true excess was above ``tol`` although the estimate was below.
+    divergence itself where that is smaller. For a quadratic function of curvature μ the excess is half of it; the other
+    half is a margin for directions in which the search has not moved. It is an estimate, not a bound: in 7 of 692 fits
+    of nearly one-hot distributions the true excess was above ``tol`` although the estimate was below it.
 
-    By default the search runs in coordinates where M is the identity, and its first step goes from zero to the mean
-    distribution, as near as the features allow. The optimum stays the same, but about ten evaluations are enough to
-    reach it on most label distribution data, whatever the scale of the features.
+    By default the search uses coordinates in which M is the identity, and its first step goes from zero to the mean
+    distribution, as far as the features can express it. The optimum is the same, but on most label distribution data
+    about ten evaluations suffice to reach it, whatever the scale of the features.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class SABFGS(PartialLDL):
         `skldl.SABFGSCV` does. With alpha > 0 the scale of the features matters.
     fit_intercept : bool, default=False
         Whether to learn one free score for each label. The paper has none, but features with mean zero, such as
-        standardised ones, cannot express the mean distribution without it: set it to True there. A fit without
-        intercept that is clearly worse than the mean distribution on its own training rows warns.
+        standardised ones, cannot express the mean distribution without it: use True for them. A warning is raised if a
+        fit without intercept is clearly worse than the mean distribution on its own training rows.
     whiten : bool, default=True
         Whether to search in whitened coordinates. False searches over the weights themselves, where ``max_iter`` acts
         as a regulariser: for studies of early stopping.
@@ -80,15 +80,15 @@ class SABFGS(PartialLDL):
     warm_start : bool, default=False
         Whether ``fit`` begins at the weights of the previous fit.
     init : {"zeros", "eye"} or array-like of shape (n_features, n_labels), default="zeros"
-        The weights at which the search begins, unless it begins at those of a previous fit. Only with
-        ``whiten=False``: the whitened search goes to the mean distribution first. "eye" is ``numpy.eye(n_features,
+        Initial weights of the search, unless it begins at those of a previous fit. Only with ``whiten=False``, because
+        the whitened search goes to the mean distribution first. "eye" is ``numpy.eye(n_features,
         n_labels)``, the start of the code published with the paper.
     missing : {"auto", "degrees", "renormalised"}, default="auto"
-        What NaN in y means. "degrees": the observed degrees are true, and the rest of the mass lies on the missing
-        labels. "renormalised": what was observed was divided by its sum, so that only ratios are known. "auto" takes
-        "renormalised" if the observed degrees of every row sum to one, else "degrees", and says so. The model is the
-        one under which what was observed is most likely: with "degrees" over the observed labels and one cell for the
-        others, with "renormalised" over the observed labels alone.
+        Meaning of NaN in y. "degrees": the observed degrees are true, and the rest of the mass lies on the missing
+        labels. "renormalised": the observed degrees were divided by their sum, so that only ratios are known. "auto"
+        chooses "renormalised" if the observed degrees of every row sum to one, otherwise "degrees", and warns. The
+        model maximises the likelihood of the observed degrees: with "degrees" over the observed labels and one cell for
+        the others, with "renormalised" over the observed labels alone.
     n_jobs : int, default=None
         Number of threads that work on blocks of dense rows; None is one, -1 all cores. It changes no digit of the
         result. With 10⁶ rows of 50 features two threads took 1.7 to 2.4 s, one 2.5 s. Two threads of the linear algebra
@@ -110,7 +110,7 @@ class SABFGS(PartialLDL):
     excess_ : float
         The estimate of the excess at the end. The true excess can be larger; see above.
     missing_ : {"complete", "degrees", "renormalised"}
-        What NaN in y means; "complete" if there was none, or none that does not follow from the other cells.
+        Meaning of NaN in y; "complete" if there was none, or if all missing degrees follow from the other cells.
 
     See Also
     --------
@@ -125,7 +125,7 @@ class SABFGS(PartialLDL):
     One-hot rows that can be separated, or labels without any mass, have their optimum at infinity: the search ends when
     the divergence is within ``tol`` of its limit, or with a `ConvergenceWarning`.
 
-    Rows in chunks (`skldl.chunks`) take one pass for the moments (two where a sparse column of two values is nearly
+    Rows in chunks (`skldl.chunks`) take one pass for the moments (two if a sparse column of two values is nearly
     constant) and one for each evaluation; y must be complete.
 
     References
@@ -167,7 +167,7 @@ class SABFGS(PartialLDL):
         "missing": MISSING,
         "n_jobs": N_JOBS,
     }
-    n_jobs: int | None = None  # models of versions that did not have it
+    n_jobs: int | None = None  # a class attribute, because subclasses and loaded models may lack it
 
     def __init__(
         self,
@@ -205,10 +205,11 @@ class SABFGS(PartialLDL):
         self._store(weights)
 
     def _compare_with_mean(self, weights: Weights, objective: CrossEntropy) -> None:
-        """Warn where the mean distribution, which an intercept alone can express, is better on the training rows."""
+        """Warn if the mean distribution, which needs an intercept only, is better on the training rows."""
         of_model = weights.run.loss - 0.5 * self.alpha * float(np.vdot(weights.W, weights.W)) - objective.entropy
         of_mean = float(special.entr(objective.mean_target).sum()) - objective.entropy
-        if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:  # 1e-6: a divergence that nobody sees
+        # 1e-6: where both fit nearly perfectly, their ratio does not matter
+        if of_model > WORSE_THAN_MEAN * of_mean + 1e-6:
             text = (
                 f"SABFGS without intercept has a mean Kullback-Leibler divergence of {of_model:.3g} on its training "
                 f"rows, the mean distribution alone one of {of_mean:.3g}: these features, which may be centred, cannot "
@@ -217,7 +218,7 @@ class SABFGS(PartialLDL):
             warn(Message(text, Parameter("fit_intercept", True), ", or use SABFGSCV or AutoLDL."))
 
     def _start_of_fit(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
-        """Weights and intercepts to begin at: those of the previous fit with ``warm_start``, else those of ``init``."""
+        """Initial weights and intercepts: with ``warm_start`` those of the previous fit, else those of ``init``."""
         start = self._start(n_features, n_labels)
         if not (self.warm_start and hasattr(self, "coef_")):
             return start
@@ -229,7 +230,7 @@ class SABFGS(PartialLDL):
         return np.ascontiguousarray(self.coef_.T), self.intercept_
 
     def _start(self, n_features: int, n_labels: int) -> tuple[FloatArray, FloatArray] | None:
-        """Weights and intercepts of ``init``; None stands for zeros."""
+        """Initial weights and intercepts of ``init``; None stands for zeros."""
         theta = starting_weights(self.init, n_features, n_labels)
         if theta is None:
             return None

@@ -1,11 +1,12 @@
 """SABFGSCV: the maximum entropy model with its penalty chosen by cross-validation and features scaled inside."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from skldl.base import MISSING, PartialLDL, kept_rows
@@ -14,7 +15,7 @@ from skldl.chunks._arrays import CheckedRows, in_memory
 from skldl.chunks._rows import Sums
 from skldl.exceptions import DataError, Parameter, WordedError
 from skldl.maxent._blocks import in_threads
-from skldl.maxent._folds import ALL_TOGETHER, MAX_SHUFFLED, Folds, Split, splits_of, take
+from skldl.maxent._folds import ALL_TOGETHER, MAX_SHUFFLED, Folds, take
 from skldl.maxent._moments import Moments, few_rows, merged, read_moments
 from skldl.maxent._objective import CrossEntropy, Passes, probabilities
 from skldl.maxent._sabfgs import ALPHA
@@ -37,11 +38,14 @@ from skldl.utils.parameters import BOOLEAN, COUNT, FOLDS, N_JOBS, NONE, NOT_NEGA
 from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.validation import check_groups
 
+Split = tuple[IntArray, IntArray]
+"""Positions of the rows to train on and to hold out."""
+
 DEFAULT_ALPHAS = tuple(float(alpha) for alpha in np.logspace(-5, 3, 17))
 MAX_KEPT_NUMBERS = 20_000_000
-"""Predictions of all rows for all alphas up to which those of the chosen alpha are kept; chosen by hand."""
+"""Predictions (rows × labels × alphas) up to which those of the chosen alpha are stored; chosen by hand."""
 FOLD_TOL = 1e-6
-"""``tol`` of the fits of the folds: held-out divergences differ by far more than this between alphas."""
+"""Smallest ``tol`` of the fits of the folds: held-out divergences of two alphas differ by far more than this."""
 NUMBERS_OF_A_SEARCH = 40
 """Arrays of the size of the weights that a search keeps: L-BFGS has 20 steps and as many changes of the gradient."""
 MAX_NUMBERS = 1 << 28
@@ -53,26 +57,26 @@ class SABFGSCV(PartialLDL):
 
     The model is that of `skldl.SABFGS` [1]_ with an intercept and with features that are scaled internally, so that the
     penalty treats them alike. In each fold all ``alphas`` share one factorisation of the training rows, and each fit
-    begins where the one before ended. The alpha with the smallest held-out Kullback-Leibler divergence is taken, and
-    the model is fitted again on all rows. The largest default alphas predict the mean distribution, so the choice is
-    never much worse than that.
+    begins where the one before ended. The alpha with the smallest held-out Kullback-Leibler divergence is chosen,
+    and the model is fitted again on all rows. The largest default alphas predict the mean distribution, so the result
+    is never much worse than that.
 
     Parameters
     ----------
     alphas : sequence of float, default=None
-        Penalties to choose from. None takes 17 from 1e-5 to 1e3, two per decade.
+        Penalties to choose from. None means 17 values from 1e-5 to 1e3, two per decade.
     cv : int, splitter or iterable of (train, test) pairs, default=5
-        How to split. A number of folds splits the rows at random, the same way in every fit; any splitter of
-        scikit-learn does too, those for groups with ``groups`` given to ``fit``. In pairs, rows are numbers or masks; a
-        row that is given more than once counts that often. With ``groups`` given to ``fit``, a number of folds keeps
+        Splitting strategy. A number of folds splits the rows at random, identically in each fit. Splitters of
+        scikit-learn can be used, those for groups if ``groups`` is passed to ``fit``. Pairs hold row numbers or masks;
+        a row that appears several times counts that often. With ``groups`` passed to ``fit``, a number of folds keeps
         the rows of each group together.
     scaling : {"auto", "standard", "mixed", "raw"}, default="auto"
         How features are scaled inside. "standard" divides each by its standard deviation, "raw" leaves them as they
-        are, and "mixed" leaves features with two values, or with more than nine zeros in ten, and divides the others:
-        rare features would grow large otherwise. "auto" tries "standard", and "mixed" where it differs, and takes the
-        one with the smaller held-out divergence.
+        are, and "mixed" leaves features with two values, or with more than 90 % zeros, and divides the others: rare
+        features would become large otherwise. "auto" tries "standard", and "mixed" if it differs, and chooses the one
+        with the smaller held-out divergence.
     one_standard_error : bool, default=False
-        Whether to take the largest alpha whose divergence is within one standard error (over folds) of the smallest.
+        Whether to choose the largest alpha whose divergence is within one standard error (over folds) of the smallest.
     max_iter : int, default=1000
         Maximum number of steps for each alpha.
     tol : float, default=1e-8
@@ -82,7 +86,7 @@ class SABFGSCV(PartialLDL):
         Number of threads that work on blocks of dense rows in memory, or on splits that are no folds; None is one, -1
         all cores. It changes no digit of the result.
     missing : {"auto", "degrees", "renormalised"}, default="auto"
-        What NaN in y means; see `skldl.SABFGS`. The held-out divergence is that of what was observed, too.
+        Meaning of NaN in y; see `skldl.SABFGS`. The held-out divergence is that of the observed degrees.
 
     Attributes
     ----------
@@ -95,10 +99,10 @@ class SABFGSCV(PartialLDL):
     cv_scores_ : ndarray of shape (n_alphas, n_folds)
         Held-out mean Kullback-Leibler divergence with that scaling: lower is better.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)
-        Predictions of each row of positive weight by the model of its fold, at the chosen alpha; only where the folds
-        hold out each row once, and up to 20 million numbers over all alphas.
+        Predictions of each row of positive weight by the model of its fold, at the chosen alpha; only if the folds hold
+        out each row once, and up to 20 million numbers over all alphas.
     coef_ : ndarray of shape (n_labels, n_features)
-        Weights of the features as they came in, one row for each label; each column sums to zero.
+        Weights of the unscaled features, one row for each label; each column sums to zero.
     intercept_ : ndarray of shape (n_labels,)
         Intercepts, which sum to zero.
     n_iter_ : int
@@ -106,16 +110,16 @@ class SABFGSCV(PartialLDL):
     loss_curve_ : list of float
         The loss of the final fit at the start and after each step.
     missing_ : {"complete", "degrees", "renormalised"}
-        What NaN in y means; "complete" if there was none, or none that does not follow from the other cells.
+        Meaning of NaN in y; "complete" if there was none, or if all missing degrees follow from the other cells.
 
     Notes
     -----
-    A row with weight two is not quite the same row twice: the two copies can fall into different folds.
+    A row with weight two is not exactly the same as the row twice: two copies can be in different folds.
 
     All folds and scalings share each pass over the rows. For rows in chunks ``cv`` is a number of folds: up to
-    4,194,304 rows these are the folds that rows in memory have; beyond that a hash of its position assigns a row to a
-    fold, and nothing is stored for each row. There are no ``oof_predictions_``, unless rows are so few that they are
-    fitted in memory.
+    4,194,304 rows they are the same folds as in memory; beyond that a hash of its position assigns a row to a fold, and
+    nothing is stored for each row. There are no ``oof_predictions_``, unless rows are so few that they are fitted in
+    memory.
 
     See Also
     --------
@@ -216,13 +220,13 @@ class SABFGSCV(PartialLDL):
                 Parameter("cv", self.cv), ", but rows in chunks need a number of folds. Set one, or pass arrays."
             )
         n_folds, count = int(self.cv), rows.n_rows
-        if count is None or rows.layout.has_weight:  # rows without weight are in no fold
+        if count is None or rows.layout.has_weight:  # rows of zero weight are in no fold
             count = int(rows.sum(_count, labels=False)[0])
         _check_folds(n_folds, count)
         self._learn(rows, Folds(n_folds) if count > MAX_SHUFFLED else Folds.shuffled(n_folds, count))
 
     def _learn(self, rows: Rows, folds: Folds | list[Split]) -> None:
-        """Choose scaling and alpha by the folds, or by splits that are none, and fit all rows."""
+        """Choose scaling and alpha by folds, or by splits that are not a partition, and fit all rows."""
         alphas, settings = self._alphas(), self._settings()
         loose = replace(settings, tol=max(settings.tol, FOLD_TOL))
         trials = _make_trials(rows, folds, loose)
@@ -243,7 +247,7 @@ class SABFGSCV(PartialLDL):
         self.loss_curve_ = weights.run.loss_curve
 
     def _keep_predictions(self, trials: "Trials", weights: "Path") -> None:
-        """Keep the held-out predictions where there are some, and remove those of a fit before."""
+        """Store the held-out predictions if there are any, and remove those of a previous fit."""
         self.__dict__.pop("oof_predictions_", None)
         rows = trials.rows
         if not isinstance(rows, CheckedRows):
@@ -263,16 +267,16 @@ class SABFGSCV(PartialLDL):
         )
 
     def _folds(self, n_rows: int, groups: Any, kept: IntArray, n_samples: int) -> Folds | list[Split]:
-        """The folds of the rows kept, which are those with weight; or training and test rows, if these are no folds."""
+        """Folds of the rows with positive weight; (train, test) pairs if these are not a partition of the rows."""
         cv, codes = self.cv, check_groups(groups, kept, n_samples)
         if isinstance(cv, Integral):
             _check_folds(int(cv), n_rows)
             return Folds.shuffled(int(cv), n_rows, codes)
-        if hasattr(cv, "split"):  # a splitter sees the rows with weight alone, and the groups as they were given
+        if hasattr(cv, "split"):  # it splits the rows with positive weight, and receives the groups as they were passed
             of_rows = None if groups is None else np.asarray(groups)[kept]
-            splits = splits_of(cv.split(np.empty((n_rows, 1)), groups=of_rows), np.arange(n_rows), n_rows)
+            splits = _splits_of(cv.split(np.empty((n_rows, 1)), groups=of_rows), np.arange(n_rows), n_rows)
         else:
-            splits = splits_of(cv, kept, n_samples)
+            splits = _splits_of(cv, kept, n_samples)
         return Folds.of_splits(splits, n_rows) or splits
 
     def _predict(self, X: Any) -> FloatArray:
@@ -310,9 +314,9 @@ class Trials:
     rows : Rows
         The rows.
     settings : Settings
-        Of the fits of the splits.
+        Settings of the fits of the splits.
     of_all : Moments
-        Of all rows; only variances and facts about columns are needed.
+        Moments of all rows: the variances, and which columns are rare.
     """
 
     def __init__(self, rows: Rows, settings: Settings, of_all: Moments) -> None:
@@ -323,9 +327,9 @@ class Trials:
         raise NotImplementedError
 
     def predictions(self, weights: Path) -> Any:
-        """Predictions of each row with the weights of the split that holds it out; None if not each is held out once.
+        """Held-out predictions of all rows, in their order; None unless each row is held out exactly once.
 
-        They are in the order of the rows and, on a device, in their precision.
+        On a device they have the precision of the rows.
         """
         raise NotImplementedError
 
@@ -335,9 +339,9 @@ class Trials:
 
 
 class FoldTrials(Trials):
-    """Trials on folds of rows: the moments of all folds come from one pass, and all searches share each pass.
+    """Trials on folds of rows: one pass computes the moments of all folds, and all searches share each pass.
 
-    Rows from which nothing can be learned, because too few of their degrees were observed, count for the scaling alone.
+    Rows with too few observed degrees to learn from are used for the scaling only.
 
     Parameters
     ----------
@@ -346,14 +350,14 @@ class FoldTrials(Trials):
     folds : Folds
         Their folds.
     settings : Settings
-        Of the fits of the folds.
+        Settings of the fits of the folds.
     order : ndarray of shape (n_rows,), default=None
-        If the rows were sorted by their folds: where each row came from.
+        The original position of each row, if the rows were sorted by their folds.
     """
 
     def __init__(self, rows: Rows, folds: Folds, settings: Settings, order: IntArray | None = None) -> None:
         self.folds, self.order = folds, order
-        precise = precise_rows(rows)  # predictions are made in the precision of the rows as they came
+        precise = precise_rows(rows)  # predictions keep the precision of the rows
         self.of_folds = self.of_learners = _moments_of(precise, folds, settings)
         super().__init__(rows, settings, merged(self.of_folds))
         self.learners, self.learner_folds = informative_rows(precise, settings.missing), folds
@@ -381,7 +385,7 @@ class FoldTrials(Trials):
         return [Outcome(scaling, paths[k::n_scalings], scores[k::n_scalings].T) for k, scaling in enumerate(scalings)]
 
     def _problem(self, fold: int, scaling: str) -> Problem:
-        """The rows without one fold (-1: all rows) as a problem."""
+        """The problem of all rows except those of one fold (-1: of all rows)."""
         others = [k for k in range(self.folds.n_folds) if k != fold]
         moments = merged([self.of_learners[k] for k in others])
         of_scaling = moments if self.of_learners is self.of_folds else merged([self.of_folds[k] for k in others])
@@ -390,7 +394,7 @@ class FoldTrials(Trials):
         return Problem(objective, factorise_moments(moments, factors, fit_intercept=True), self.passes)
 
     def _scores(self, paths: list[Path], held_out: list[int]) -> FloatArray:
-        """Mean divergences (n_paths, n_alphas) on the fold that each path holds out: one pass for all of them."""
+        """Mean divergences (n_paths, n_alphas) on the fold that each path holds out, in one pass."""
         W, b = (np.stack([part[k] for path in paths for part in path]) for k in (0, 1))
         uses = np.repeat(np.equal.outer(held_out, np.arange(self.folds.n_folds)), len(paths[0]), axis=0)
         sums = self.passes.sums(uses, W, b, gradient=False)
@@ -417,7 +421,7 @@ class FoldTrials(Trials):
 class SplitTrials(Trials):
     """Trials on splits of rows in memory, one split after the other.
 
-    For splits that are no folds, and for rows so few that they are fitted in the space of the rows.
+    For splits that are not a partition, and for rows so few that they are fitted in the space of the rows.
     """
 
     def __init__(self, rows: Rows, splits: list[Split], settings: Settings) -> None:
@@ -431,7 +435,7 @@ class SplitTrials(Trials):
         def of_split(split: Split) -> list[tuple[Path, FloatArray]]:
             train, test = (_rows_of(take(self.chunk, part)) for part in split)
             (moments,) = _moments_of(train, ALL_TOGETHER, alone, products="variances")
-            held_out = informative_rows(test, self.settings.missing, may_be_none=True)
+            held_out = informative_rows(test, self.settings.missing)
             found = []
             for scaling in scalings:
                 path = fit_path_of_rows(train, list(alphas), alone, moments.factors(scaling))
@@ -468,7 +472,7 @@ class SplitTrials(Trials):
 
 
 def _make_trials(rows: Rows, folds: Folds | list[Split], settings: Settings) -> Trials:
-    """The trials of folds or splits, in the form that the rows allow."""
+    """Choose the class of the trials."""
     if isinstance(folds, list):
         return SplitTrials(rows, folds, settings)
     if folds.fold_of is not None:
@@ -497,6 +501,57 @@ def _check_folds(n_folds: int, count: int) -> None:
         )
 
 
+def _splits_of(cv: Any, kept: IntArray, n_samples: int) -> list[Split]:
+    """The (train, test) pairs of cv as positions among the rows with positive weight."""
+    splits: list[Split] = []
+    for fold, pair in enumerate(_items(cv, "cv")):
+        parts = list(_items(pair, f"Item {fold} of cv"))
+        if len(parts) != 2:
+            raise WordedError(f"Item {fold} of cv holds {len(parts)} parts, not two: pass (train, test) pairs.")
+        train, test = (
+            _positions_of(rows, kept, n_samples, f"{name} of cv pair {fold}")
+            for name, rows in zip(("train", "test"), parts, strict=True)
+        )
+        splits.append((train, test))
+    if not splits:
+        raise WordedError(
+            "cv holds no (train, test) pair. Pass at least one, or a number of folds. An iterator yields its pairs "
+            "only once: pass a list to fit again."
+        )
+    return splits
+
+
+def _items(values: Any, name: str) -> Iterator[Any]:
+    """Iterate over values; raise if they cannot be (train, test) pairs."""
+    try:
+        return iter(values)
+    except TypeError:
+        raise WordedError(
+            f"{name} is {values!r}: pass (train, test) pairs of row numbers, a splitter, or a number of folds."
+        ) from None
+
+
+def _positions_of(rows: Any, kept: IntArray, n_samples: int, where: str) -> npt.NDArray[np.intp]:
+    """Map row numbers, or a mask, to positions among the rows with positive weight; repeated rows stay repeated."""
+    rows = np.asarray(rows)
+    if rows.dtype == bool and rows.shape == (n_samples,):
+        rows = np.flatnonzero(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise WordedError(
+            f"{where} has shape {rows.shape} and type {rows.dtype}: pass row numbers, or a mask of {n_samples} rows."
+        )
+    if rows.size and not (rows.min() >= 0 and rows.max() < n_samples):
+        wrong = rows[(rows < 0) | (rows >= n_samples)][0]
+        raise WordedError(f"{where} holds row {wrong}, but rows are numbered from 0 to {n_samples - 1}.")
+    position = np.full(n_samples, -1, dtype=np.intp)
+    position[kept] = np.arange(len(kept))
+    positions = position[rows.astype(np.intp)]
+    positions = positions[positions >= 0]
+    if not positions.size:
+        raise WordedError(f"{where} is empty (rows without weight do not count). Each part needs at least one row.")
+    return positions
+
+
 def _rows_of(chunk: Chunk) -> CheckedRows:
     return CheckedRows(chunk.X, chunk.D, chunk.weight)
 
@@ -518,7 +573,7 @@ def _objective(
 
 
 def _in_order(parts: list[Any], order: IntArray) -> Any:
-    """Tables of rows together, in the order in which the rows came; ``order`` says where they came from."""
+    """Concatenate tables of rows and restore the original order of the rows, given their original positions."""
     back = np.argsort(order)
     if not is_device_array(parts[0]):
         return np.concatenate(parts)[back]
@@ -526,7 +581,7 @@ def _in_order(parts: list[Any], order: IntArray) -> Any:
 
 
 def _choose(alphas: FloatArray, scores: FloatArray, one_standard_error: bool) -> int:
-    """Place of the best alpha; among equals, of the largest."""
+    """Position of the best alpha; of the largest among equals."""
     means = scores.mean(axis=1)
     bound = means.min()
     if one_standard_error and scores.shape[1] > 1:

@@ -1,7 +1,7 @@
 """SA-IIS: the maximum entropy model with soft targets, fitted by improved iterative scaling (Geng 2016, algorithm 1).
 
-Each iteration maximises a lower bound of the gain in T(θ) = Σ_i ω_i [Σ_j d_ij θ_jᵀx_i − ln Σ_j exp(θ_jᵀx_i)], in
-which every weight stands alone. So T never falls, and its maximum is the one of SA-BFGS.
+Each iteration maximises a lower bound of the gain in T(θ) = Σ_i ω_i [Σ_j d_ij θ_jᵀx_i − ln Σ_j exp(θ_jᵀx_i)] that is
+separable over the weights. So T never decreases, and its maximum is that of SA-BFGS.
 
 For feature k and label j the increment δ solves equation 8 of Geng (2016), with rows weighted by ω,
 
@@ -11,19 +11,18 @@ Split by sign this is A(δ) − B(δ) = C, with A = Σ_{x>0} ω p x e^{δg} risi
 so there is at most one root. Newton's method finds it on φ(δ) = ln(A + max(−C, 0)) − ln(B + max(C, 0)), whose slope
 lies between the smallest g and twice the largest: φ is nearly a straight line, and no exponential overflows.
 
-How A and B are computed decides the cost:
+A and B are computed in the cheapest of four ways:
 
 - one value of g: closed form;
 - few values of g: sums over the rows of each value;
 - any g: e^{δg} is interpolated at Chebyshev nodes γ_r of [min g, max g], so that A(δ) = Σ_r m_r e^{δγ_r} with m_r =
-  Σ_i ω_i p_ij x_ik ℓ_r(g_i): a few matrix products, and then Newton's method no longer sees the rows. With half width
+  Σ_i ω_i p_ij x_ik ℓ_r(g_i): a few matrix products, after which Newton's method does not need the rows. With half width
   h of the interval and κ = |δ|h, R nodes leave a relative error of at most κ^R e^{2κ} / (2^{R−1} R!); R is the least
   that keeps it below 1e-14;
 - weights with κ > 3, where nodes lose digits: sums over all rows.
 
-The rows are seen in passes only. A pass at weights θ gives the loss and the moments that the equations of the next
-increments probably need (`Nodes`); further passes are made only where it turns out that more nodes, or sums over all
-rows, are needed.
+The rows are accessed in passes only. A pass at weights θ computes the loss and the moments that the equations of the
+next increments probably need (`Nodes`); further passes are made only if more nodes, or sums over all rows, are needed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -67,17 +66,17 @@ MAX_EXPONENT = 3.0
 NODE_ERROR = 1e-14
 """Relative error of the interpolation at nodes, some rounding errors of double precision."""
 NEWTON_STEPS = 60
-"""At most; two to five are usual, and bisection halves the interval where Newton's method fails."""
+"""Maximum number; two to five are usual, and bisection halves the interval where Newton's method fails."""
 NEWTON_ERROR = 1e-14
 """Newton's method ends at this value of φ, or when a step changes δ by this fraction."""
 MAX_ERROR = 2e-13
-"""Of φ at a root found at nodes, twenty times what Newton's method reaches; else the sums over all rows decide."""
+"""Largest |φ| at a root found at nodes, twenty times the error of Newton's method; beyond it all rows are summed."""
 MIN_EXTRAPOLATION = 1.5
-"""At a factor of 1 an extrapolation is the third state itself, and near it not worth a pass."""
+"""An extrapolation by a factor of 1 is the third state itself; one by a factor near it is not worth a pass."""
 CAP = 10.0
 """An increment without a root is cut at CAP / max g, so that it multiplies a probability by e^10 at most."""
 FAR_CELLS = 1 << 20
-"""Numbers in a temporary array of sums over all rows in memory."""
+"""Numbers in a temporary array of the sums over all rows in memory: 8 MiB."""
 MOMENT_CELLS = 1 << 18
 """Numbers of a block of rows in memory with its masses at all nodes, which should stay in the cache."""
 LOG_OF_NOTHING = -1e30
@@ -85,7 +84,7 @@ LOG_OF_NOTHING = -1e30
 TINY = float(np.finfo(np.float64).tiny)
 
 Pair = tuple[FloatArray, FloatArray]
-"""Of the positive part of X, and of the negative part."""
+"""One array for the positive part of X, and one for the negative part."""
 MAX_START_LOSS = 1e9
 """The rounding error of a larger loss at the start exceeds 1e-7, the default of ``tol``."""
 
@@ -93,19 +92,19 @@ MAX_START_LOSS = 1e9
 class SAIIS(BaseLDL):
     """Maximum entropy model with soft targets, fitted by improved iterative scaling (SA-IIS of Geng, 2016).
 
-    Every iteration finds the increments of all weights at once, each the exact root of the paper's equation 8 up to a
-    relative residual of 1e-12, and the mean of T never falls. Many iterations are needed to reach the optimum, and
-    where they stop determines the result, so ``max_iter`` acts as a regulariser. `skldl.SABFGS` reaches the same
-    optimum in a few steps.
+    Each iteration computes the increments of all weights, each a root of the paper's equation 8 up to a relative
+    residual of 1e-12, and the mean of T never decreases. Many iterations are needed to reach the optimum, and the
+    result depends on when they stop, so ``max_iter`` acts as a regulariser. `skldl.SABFGS` reaches the same optimum in
+    a few steps.
 
     Parameters
     ----------
     max_iter : int, default=500
         Maximum number of iterations.
     tol : float, default=1e-7
-        The iterations end when the mean of T grows by less than this (the paper's ε, divided by the number of rows).
+        The iterations stop when the mean of T grows by less than this (the paper's ε, divided by the number of rows).
     accelerate : bool, default=False
-        Whether to extrapolate every second step (SQUAREM), where that raises T. The optimum stays the same and is
+        Whether to extrapolate every second step (SQUAREM) if that increases T. The optimum stays the same and is
         reached in fewer iterations.
     init : {"zeros", "eye"} or array-like of shape (n_features, n_labels), default="zeros"
         The weights θ⁰ at which the iterations begin. "eye" is ``numpy.eye(n_features, n_labels)``, the start of the
@@ -117,7 +116,7 @@ class SAIIS(BaseLDL):
     coef_ : ndarray of shape (n_labels, n_features)
         Weights, one row for each label; each column sums to zero, since a common shift changes nothing.
     intercept_ : ndarray of shape (n_labels,)
-        Zeros: the model has no intercept. For code that reads the coefficients of any maximum entropy model.
+        Zeros: the model has no intercept; for code that uses the coefficients of any maximum entropy model.
     n_iter_ : int
         Number of iterations.
     loss_curve_ : list of float
@@ -129,12 +128,12 @@ class SAIIS(BaseLDL):
 
     Notes
     -----
-    Features may be negative. A row that is zero throughout has no part in the equations, and a feature
-    that is zero throughout keeps weight zero. Where a feature of one sign has target zero for a label, its weight
-    belongs at infinity: one iteration moves it by 10 / max g# at most. Single precision is computed in double.
+    Features may be negative. A row of zeros does not enter the equations, and the weight of a feature that is always
+    zero stays zero. If a feature of one sign has target zero for a label, the optimal weight is infinite: one iteration
+    moves it by at most 10 / max g. Single precision is computed in double.
 
-    Rows in chunks take about one pass for each iteration, and more where increments are so large that their equations
-    need sums over all rows.
+    Rows in chunks take about one pass for each iteration, and more if increments are so large that their equations need
+    sums over all rows.
 
     References
     ----------
@@ -208,7 +207,7 @@ def _centred(theta: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Where a pass takes moments.
+    """The points at which a pass computes moments.
 
     Attributes
     ----------
@@ -231,12 +230,12 @@ class Nodes:
     half_width: float = 1.0
     count: int = 1
 
-    def shares(self, g: Any) -> Any:
-        """The weight of each row of X (columns) in the moment of each value or node (rows); they sum to one.
+    def interpolation_weights(self, g: Any) -> Any:
+        """Weight of each row of X (columns) in the moment of each value or node (rows); they sum to one over nodes.
 
         For nodes these are the Lagrange polynomials at g, from Chebyshev polynomials, which are cosines.
         """
-        if self.values is not None:  # the nearest value: sums of the same numbers can differ in the last digit
+        if self.values is not None:  # the nearest value, since equal sums can differ in the last digit
             middles = 0.5 * (self.values[1:] + self.values[:-1])
             bounds = as_type_of(np.r_[-np.inf, middles, np.inf], g)[:, None]
             return as_double((g > bounds[:-1, ...]) & (g <= bounds[1:, ...]))
@@ -250,9 +249,9 @@ class Nodes:
 
 @dataclass(frozen=True)
 class State:
-    """Weights (n_features, n_labels), the loss −T there, and the moments that the pass took at its nodes.
+    """Weights (n_features, n_labels), the loss −T, and the moments at some nodes.
 
-    The nodes serve increments up to κ = ``exponent``.
+    The nodes are sufficient for increments up to κ = ``exponent``.
     """
 
     theta: FloatArray
@@ -268,14 +267,14 @@ class Scaling:
     Parameters
     ----------
     rows : Rows
-        The rows; those that are zero throughout have no part in the equations.
+        The rows; rows of zeros do not enter the equations.
 
     Attributes
     ----------
     target : ndarray of shape (n_features, n_labels)
         C = Xᵀ diag(ω) D.
     is_empty : bool
-        Whether all rows are zero throughout.
+        Whether all features of all rows are zero.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -292,18 +291,18 @@ class Scaling:
         self.log_up, self.log_down = log_of(self.up), log_of(self.down)
 
     def state(self, theta: FloatArray, exponent: float = 0.0) -> State:
-        """Loss and moments at θ, in one pass; rows that are zero throughout are predicted to be uniform."""
+        """Loss and moments at θ, in one pass."""
         nodes = self._nodes(exponent)
         log_partition, moments = self._moments(theta, nodes)
         return State(theta, log_partition - float(np.vdot(self.target, theta)), nodes, moments, exponent)
 
     def improve(self, state: State) -> State:
-        """One iteration of algorithm 1; the next nodes are those that these increments needed."""
+        """One iteration of algorithm 1; the next pass uses as many nodes as these increments needed."""
         delta, exponent = self.increments(state)
         return self.state(state.theta + delta, exponent)
 
     def extrapolate(self, first: State, second: State, third: State) -> State:
-        """SQUAREM: follow the last two steps further, if that is better than where they ended."""
+        """SQUAREM: extrapolate the last two steps if that lowers the loss; otherwise return the third state."""
         step = second.theta - first.theta
         bend = third.theta - second.theta - step
         length = float(np.linalg.norm(bend))
@@ -318,9 +317,9 @@ class Scaling:
     def increments(self, state: State) -> tuple[FloatArray, float]:
         """The increments δ (n_features, n_labels) at a state, and the κ of the nodes that they needed.
 
-        Where the equation has no root, because the target of a feature with one sign is zero, the weight should go to
-        infinity: the increment is cut at 10 / max g in that direction, which is still a step upwards. Features that are
-        zero throughout get no increment.
+        If the equation has no root, because the target of a feature with one sign is zero, the optimal weight is
+        infinite: the increment is CAP / max g in that direction, which still increases T. Features that are always zero
+        have increment zero.
         """
         if self.is_constant:
             A, B = state.moments
@@ -349,12 +348,12 @@ class Scaling:
             A, B = (m.sum(axis=0) for m in state.moments)  # Σ_r ℓ_r = 1
             has_root = self._has_root(A, B)
             delta, error = self._newton_at_nodes(state, limit, has_root)
-            # nodes are trusted up to the limit alone, and at it Newton's method was stopped
+            # interpolation is accurate below the limit only, and at the limit Newton's method was stopped
             near = (error <= MAX_ERROR) & (np.abs(delta) < 0.99 * limit)
             exponent = float(np.abs(delta[near & has_root]).max(initial=0.0)) * self.half_width
             if nodes.count >= node_count(exponent):
                 break
-            # a tenth more than was found with too few nodes, so that the next count is enough
+            # the exponent was found with too few nodes: a tenth more, so that the next count is sufficient
             more = self._nodes(min(1.1 * exponent, MAX_EXPONENT))
             state = replace(state, nodes=more, moments=self._moments(state.theta, more)[1])
         far = np.argwhere(~near & has_root)
@@ -370,7 +369,7 @@ class Scaling:
         return self._without_root(A, B, delta), exponent
 
     def _newton_at_nodes(self, state: State, limit: float, has_root: BoolArray) -> Pair:
-        """Roots inside ±limit, where exponentials are harmless although moments have both signs."""
+        """Roots inside ±limit, and |φ| there; moments have both signs, but up to the limit few digits cancel."""
         nodes, _ = chebyshev_nodes(self.middle, self.half_width, state.nodes.count)
         offsets = nodes - self.middle
 
@@ -393,7 +392,7 @@ class Scaling:
         return newton(evaluate, np.zeros_like(self.up), limit)
 
     def _nodes(self, exponent: float) -> Nodes:
-        """Where to take the moments for increments up to κ = exponent."""
+        """The nodes for increments up to κ = exponent."""
         if self.is_empty:
             return Nodes("none")
         if self.is_constant:
@@ -412,14 +411,14 @@ class Scaling:
         return ((A > 0) | (self.down > 0)) & ((B > 0) | (self.up > 0))
 
     def _without_root(self, A: FloatArray, B: FloatArray, delta: FloatArray) -> FloatArray:
-        """Put in the increments of those weights whose equation has no root."""
+        """Replace the increments of those weights whose equation has no root."""
         step = CAP / self.largest
         return np.where(self._has_root(A, B), delta, step * ((B > 0).astype(np.float64) - (A > 0)))
 
 
 @dataclass
 class Run:
-    """Where the iterations ended, the loss at the start and after each, and the weights that were to be kept."""
+    """The last state, the loss at the start and after each iteration, and the weights that were kept."""
 
     state: State
     loss_curve: list[float]
@@ -444,7 +443,7 @@ def run_iterations(
     while not converged and len(curve) <= max_iter:
         before, state = state, scaling.improve(state)
         converged = before.loss - state.loss < tol
-        if state.loss > before.loss:  # only rounding can do this: stay where it was better
+        if state.loss > before.loss:  # only rounding can raise the loss: keep the better state
             state = before
         if accelerate:
             history.append(state)
@@ -496,10 +495,10 @@ def _pass(chunk: Chunk, theta: FloatArray, nodes: Nodes, is_safe: bool) -> Sums:
         if nodes.kind == "none":
             continue
         parts = _parts(rows, nodes.has_negative)
-        shares = None if nodes.kind == "sums" else nodes.shares(_lengths(*parts))
+        at_nodes = None if nodes.kind == "sums" else nodes.interpolation_weights(_lengths(*parts))
         for side, of_sign in enumerate(parts):
             if of_sign is not None:
-                sides[side] = sides[side] + _moments_of(of_sign, masses, shares)
+                sides[side] = sides[side] + _moments_of(of_sign, masses, at_nodes)
     log_partition, *sides = to_numpy_together((log_partition, *sides))
     shape = count, n_labels, n_features
     tables = [np.zeros(shape) if np.ndim(side) == 0 else side.reshape(shape) for side in sides]
@@ -509,27 +508,26 @@ def _pass(chunk: Chunk, theta: FloatArray, nodes: Nodes, is_safe: bool) -> Sums:
     return float(log_partition), *tables
 
 
-def _moments_of(part: Any, masses: Any, shares: Any) -> Any:
-    """Σ_i share_ri ω_i p_ij x_ik of some rows, of which ``part`` has the features of one sign.
+def _moments_of(part: Any, masses: Any, at_nodes: Any) -> Any:
+    """Σ_i ℓ_r(g_i) w_i p_ij x_ik of some rows, of which ``part`` has the features of one sign.
 
     Dense rows take all nodes in one product; sparse ones a product for each, since a table of all masses would be
     larger than they are.
     """
     if sparse.issparse(part):
-        columns = [masses] if shares is None else [masses * share for share in shares]
+        columns = [masses] if at_nodes is None else [masses * of_node for of_node in at_nodes]
         return np.stack([np.asarray(part.T @ column.T).T for column in columns])
-    if shares is not None:
-        masses = namespace(masses).reshape(shares[:, None, :] * masses, (-1, part.shape[0]))
+    if at_nodes is not None:
+        masses = namespace(masses).reshape(at_nodes[:, None, :] * masses, (-1, part.shape[0]))
     return masses @ part if is_device_array(part) else (part.T @ masses.T).T  # this order is up to twice as fast
 
 
 def _far_sums(chunk: Chunk, theta: FloatArray, far: npt.NDArray[np.intp], delta: FloatArray) -> Sums:
     """`exponential_sums` over the rows of one chunk for some features and labels, for both signs of the features."""
     sums: Sums | None = None
-    negative = True  # both parts are computed, whatever the signs are
     for some in blocks(chunk.X, theta.shape[1] + 4 * len(far), FAR_CELLS):
         rows = chunk.X[some].astype(np.float64) if sparse.issparse(chunk.X) else _double(chunk.X, some)
-        g = _lengths(*_parts(rows, negative))
+        g = _lengths(*_parts(rows, has_negative=True))
         masses, _ = _masses(rows, theta, None if chunk.weight is None else chunk.weight[some], False)
         if sparse.issparse(rows):
             columns = rows[:, far[:, 0]].toarray()
@@ -547,14 +545,14 @@ def _far_sums(chunk: Chunk, theta: FloatArray, far: npt.NDArray[np.intp], delta:
 
 
 def _merge_far(total: Sums, part: Sums) -> Sums:
-    """Put two sums of exponentials together, each divided by the exponential of its largest exponent."""
+    """Add two sums of exponentials, each divided by the exponential of its largest exponent."""
     top = np.maximum(total[0], part[0])
     own, other = (np.exp(np.maximum(one[0] - top, LOG_OF_NOTHING)) for one in (total, part))
     return top, total[1] * own + part[1] * other, total[2] * own + part[2] * other
 
 
 def _pieces(X: Any, cells_per_row: int) -> Iterable[slice]:
-    """Blocks of dense rows; sparse rows are one block, because sums over each block would be tables of all columns."""
+    """Blocks of dense rows; sparse rows are one block, because the sums of a block are dense tables of all columns."""
     return [slice(None)] if sparse.issparse(X) else blocks(X, cells_per_row, MOMENT_CELLS)
 
 
@@ -564,7 +562,7 @@ def _double(X: Any, some: slice) -> Any:
 
 
 def _masses(rows: Any, theta: FloatArray, weight: Any, is_safe: bool) -> tuple[Any, Any]:
-    """w_i p_ij (labels × rows), and Σ_i w_i ln Σ_j exp s_ij; whether exponentials of all scores are safe."""
+    """w_i p_ij (labels × rows), and Σ_i w_i ln Σ_j exp s_ij; ``is_safe``: no exponential can overflow."""
     if sparse.issparse(rows):
         scores = np.ascontiguousarray(np.asarray(rows @ theta).T)
     else:
@@ -573,7 +571,7 @@ def _masses(rows: Any, theta: FloatArray, weight: Any, is_safe: bool) -> tuple[A
 
 
 def _parts(rows: Any, has_negative: bool) -> tuple[Any, Any]:
-    """The positive part of rows and, where there is one, the negative part, both at least zero."""
+    """The positive part of rows and, if any feature is negative, the negative part, both at least zero."""
     if not has_negative:
         return rows, None
     positive = rows.maximum(0) if sparse.issparse(rows) else at_least(rows, 0.0)
@@ -623,6 +621,7 @@ def balance(
 ) -> tuple[FloatArray, FloatArray]:
     """φ and its slope from the logarithms of A, B, max(C, 0) and max(−C, 0), and the slopes of the first two."""
     left, right = np.logaddexp(log_A, log_down), np.logaddexp(log_B, log_up)
+    # fractions of A and B in the two sums; without the minimum rounding could make one larger than 1
     slope = slope_A * np.exp(np.minimum(log_A - left, 0)) + slope_B * np.exp(np.minimum(log_B - right, 0))
     return left - right, np.maximum(slope, TINY)
 
@@ -634,12 +633,12 @@ def exponential_sums(
     xp = namespace(g)
     exponents = log_masses + g[:, None] * delta
     top = xp.max(exponents, axis=0)
-    terms = xp.exp(exponents - top)
+    terms = xp.exp(exponents - top)  # at most 1: no overflow
     return top, xp.sum(terms, axis=0), g @ terms
 
 
 def log_of(values: FloatArray) -> FloatArray:
-    """Logarithms; of zero a number that is low enough, and finite."""
+    """Logarithms, with LOG_OF_NOTHING for zero."""
     if is_device_array(values):
         xp = namespace(values)
         return xp.where(values > 0, xp.log(xp.where(values > 0, values, 1.0)), LOG_OF_NOTHING)
@@ -649,6 +648,7 @@ def log_of(values: FloatArray) -> FloatArray:
 def _closed_form(A: FloatArray, B: FloatArray, up: FloatArray, down: FloatArray, g: float) -> FloatArray:
     """With one value of g, e^{δg} is the positive root of A z² − C z − B = 0."""
     root = np.sqrt((up + down) ** 2 + 4.0 * A * B)
+    # of the two forms of the root the one that adds numbers of one sign, so that no digits cancel
     above, below = np.where(up >= down, up + root, 2.0 * B), np.where(up >= down, 2.0 * A, down + root)
     return np.log(np.maximum(above, TINY) / np.maximum(below, TINY)) / g
 
@@ -656,9 +656,9 @@ def _closed_form(A: FloatArray, B: FloatArray, up: FloatArray, down: FloatArray,
 def newton(
     evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: FloatArray, limit: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Roots of increasing functions inside ±limit, and what the functions are there.
+    """Roots of increasing functions inside ±limit, and the absolute values of the functions there.
 
-    Newton's method, with bisection where it would leave what is already known about a root.
+    Newton's method, with bisection if it would leave the interval in which the root is known to lie.
     """
     delta = start
     low, high = np.full_like(start, -limit), np.full_like(start, limit)

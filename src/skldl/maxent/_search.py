@@ -1,7 +1,7 @@
 """Fits of maximum entropy weights to rows: one penalty, or many that share one factorisation.
 
-A fit is a generator that asks for evaluations of the objective (`skldl.maxent._objective`), so that several fits can be
-answered from one pass over the rows. `Problem` holds what it needs to know of its rows.
+A fit is a generator that requests evaluations of the objective (`skldl.maxent._objective`), so that several fits can
+share each pass over the rows. `Problem` holds the moments of the rows that it needs.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -32,18 +32,18 @@ from skldl.utils.warn import warn
 MAX_DENSE_INVERSE = 20_000
 """Weights up to which solver="bfgs" runs: its matrix then takes 3.2 GB."""
 SMALLEST_DEGREE = 1e-11
-"""A smaller degree of a label in a mean prediction counts as this one, whose logarithm is finite."""
+"""Lower bound of the degrees of a mean prediction, so that their logarithms are finite; chosen by hand."""
 MAX_HALVINGS = 20
-"""Halvings of the first step, which ends then at a millionth of its length: nothing was gained on the way."""
+"""Maximum number of halvings of the first step; after these it has a millionth of its length, and is given up."""
 SINGLE_ROWS = 1 << 17
-"""Fewer rows on a device are computed in double precision always: rounding errors of single precision would not average
-out in the loss."""
+"""Fewer rows on a device are always computed in double precision, because rounding errors of single precision would not
+average out in the loss."""
 
 Init = Literal["zeros", "eye"] | npt.ArrayLike
 
 
 def _are_numbers(value: Any) -> bool:
-    """Whether a value is a table of plain real numbers: text, masks and complex numbers would lose something."""
+    """Whether a value is a table of real numbers; text, masked arrays and complex numbers would be changed."""
     if isinstance(value, str) or np.ma.isMaskedArray(value):
         return False
     if isinstance(value, list | tuple) and any(np.ma.isMaskedArray(row) for row in value):
@@ -78,8 +78,8 @@ class Settings:
 class Weights:
     """Weights of the features (n_features, n_labels) and intercepts (n_labels,), both centred over labels.
 
-    ``kept`` holds W and b after certain steps of the run, by number of steps; ``end`` the evaluation at which a
-    whitened run ended.
+    ``kept`` holds W and b after certain steps of the run, by number of steps, and ``end`` the last evaluation of a
+    whitened run.
     """
 
     W: FloatArray
@@ -89,7 +89,7 @@ class Weights:
     end: Evaluation | None = None
 
     def warn_unless_converged(self, name: str, alpha: float, settings: Settings) -> None:
-        """Say how far the run may be from the optimum, and which parameter helps."""
+        """Warn if the run did not converge, with its estimated excess and the parameters to change."""
         if self.run.converged:
             return
         if self.run.n_iter == settings.max_iter:
@@ -113,7 +113,7 @@ class Weights:
 
 @dataclass
 class WhitenedMetric:
-    """M at one point in whitened coordinates: the identity at the start, then what the mean prediction makes of it."""
+    """M at one point in whitened coordinates, from the mean prediction there; at the start it is the identity."""
 
     whitening: Whitening
     found: Evaluation
@@ -133,7 +133,7 @@ class WhitenedMetric:
 
 @dataclass
 class PlainMetric(WhitenedMetric):
-    """M on the weights of the features themselves, for the convergence test of a run that is not whitened."""
+    """M on the weights of the features, for the convergence test of a run without whitening."""
 
     problem: "Problem"
     alpha: float
@@ -151,16 +151,16 @@ class PlainMetric(WhitenedMetric):
 
 @dataclass
 class Problem:
-    """What is minimised: the objective of some rows, their factorisation, and the passes that evaluate it.
+    """A problem of minimisation: the objective of some rows, their factorisation, and the passes that evaluate it.
 
     Attributes
     ----------
     objective : CrossEntropy
-        Of the design: the features times factors, or their coordinates in the space of the rows.
+        Objective on the design: the features times factors, or their coordinates in the space of the rows.
     factorisation : Factorisation
-        From whitened coordinates to the design and to the features.
+        Maps from whitened coordinates to the design and to the features.
     passes : Passes
-        Over the design's rows.
+        Passes over the rows of the design.
     """
 
     objective: CrossEntropy
@@ -174,7 +174,7 @@ class Problem:
         return table[:n_columns], table[n_columns] if self.objective.fit_intercept else np.zeros(table.shape[1])
 
     def squared_scores(self, U: FloatArray, b: FloatArray, labels: FloatArray) -> float:
-        """Σ_i ω_i Σ_j p̄_j s_ij²: from the products of the columns where they are known, else in a pass."""
+        """Σ_i ω_i Σ_j p̄_j s_ij², from the products of the columns if they are known, otherwise in a pass."""
         objective = self.objective
         mean = objective.column_means if objective.fit_intercept else np.zeros(len(U))
         found = self.factorisation.squared_scores(U, b, mean, labels)
@@ -194,7 +194,7 @@ def _squared_scores(chunk: Chunk, U: FloatArray, b: FloatArray, labels: FloatArr
 def make_problem(
     rows: Rows, settings: Settings, *, factors: FloatArray | None = None, alpha: float | None = None
 ) -> Problem:
-    """Read the moments of rows, and factorise them; few rows of many features in the space of the rows.
+    """Compute the moments of rows and factorise them; few rows of many features in the space of the rows.
 
     Parameters
     ----------
@@ -205,9 +205,11 @@ def make_problem(
     factors : ndarray of shape (n_features,), default=None
         Numbers by which the features are multiplied; None leaves them as they are.
     alpha : float, default=None
-        The penalty, if there is only one: without any, columns may be scaled in the space of the rows.
+        The penalty, if there is only one; with zero, columns may be scaled in the space of the rows.
     """
     rows = informative_rows(precise_rows(rows), settings.missing)
+    if rows.n_rows == 0:
+        raise DataError("All training rows have too few observed labels to learn from them. Use fewer folds.")
     if not few_rows(rows.n_rows, rows.n_features):
         (moments,) = read_moments(rows, centred=settings.fit_intercept, n_threads=settings.n_threads)
         if not few_rows(moments.n_rows, rows.n_features):
@@ -220,7 +222,7 @@ def make_problem(
     factorisation = factorise_row_space(
         chunk.X, chunk.weight, factors, fit_intercept=settings.fit_intercept, scale_free=scale_free
     )
-    if settings.whiten:  # else the weights of the features themselves are fitted, on the rows as they are
+    if settings.whiten:  # otherwise the weights of the features are fitted, on the rows themselves
         rows = CheckedRows(factorisation.design, chunk.D, chunk.weight)
     (moments,) = read_moments(rows, centred=settings.fit_intercept, products="none")
     objective = CrossEntropy.of(moments, None, fit_intercept=settings.fit_intercept)
@@ -230,7 +232,7 @@ def make_problem(
 
 
 def _with_missing(problem: Problem) -> Problem:
-    """The problem with the objective that missing degrees have, if there are some."""
+    """The problem with the objective for missing degrees, if there are any."""
     missing = problem.passes.missing
     if missing == COMPLETE:
         return problem
@@ -239,13 +241,13 @@ def _with_missing(problem: Problem) -> Problem:
 
 
 def precise_rows(rows: Rows) -> Rows:
-    """The rows, in double precision if they are few and on a device."""
+    """The rows; in double precision if they are on a device and few."""
     if isinstance(rows, CheckedRows) and is_device_array(rows.chunk.X) and len(rows.chunk) < SINGLE_ROWS:
         return CheckedRows(as_double(rows.chunk.X), as_double(rows.chunk.D), rows.chunk.weight)
     return rows
 
 
-def informative_rows(rows: Rows, missing: str, *, may_be_none: bool = False) -> Rows:
+def informative_rows(rows: Rows, missing: str) -> Rows:
     """The rows without those in which too few degrees were observed to learn anything."""
     if missing == COMPLETE:
         return rows
@@ -253,8 +255,6 @@ def informative_rows(rows: Rows, missing: str, *, may_be_none: bool = False) -> 
     kept = informative(np.asarray(rows.chunk.D), missing)
     if kept.all():
         return rows
-    if not kept.any() and not may_be_none:
-        raise DataError("All training rows have too few observed labels to learn from them. Use fewer folds.")
     some = take(rows.chunk, np.flatnonzero(kept))
     return CheckedRows(some.X, some.D, some.weight)
 
@@ -267,7 +267,7 @@ def fit(
     start: tuple[FloatArray, FloatArray] | None = None,
     keep: Collection[int] = (),
 ) -> Search[Weights]:
-    """Fit one alpha, from W and b in ``start`` (zero if None); ``keep`` says after which steps to keep W and b."""
+    """Fit one alpha, from W and b in ``start`` (zero if None); W and b are kept after the steps in ``keep``."""
     if not settings.whiten:
         return (yield from _fit_plain(problem, alpha, settings, start, keep))
     here = None
@@ -277,9 +277,9 @@ def fit(
 
 
 def fit_path(problem: Problem, alphas: Sequence[float], settings: Settings) -> Search[list[Weights]]:
-    """Fit many alphas from one factorisation, from the largest to the smallest, each from the one before.
+    """Fit many alphas with one factorisation, from the largest to the smallest, each starting at the previous optimum.
 
-    Zero is fitted alone: without a penalty the optimum need not be unique, and then it would depend on the start.
+    Zero starts anew: without a penalty the optimum need not be unique, and would depend on the start.
     """
     found: dict[int, Weights] = {}
     here, curvature = None, 1.0
@@ -298,7 +298,7 @@ def fit_path_of_rows(
 ) -> list[Weights]:
     """Fit many alphas to rows, as `fit_path` does.
 
-    In the space of the rows alpha = 0 has a factorisation of its own: without a penalty the columns may be scaled.
+    In the space of the rows alpha = 0 has its own factorisation, because without a penalty the columns may be scaled.
     """
     problem = make_problem(rows, settings, factors=factors)
     apart = problem.factorisation.rows is not None
@@ -326,7 +326,7 @@ def _fit_whitened(
     """Minimise over the displacement from ``here`` in whitened coordinates.
 
     From zero (``here`` None) the first step goes to the weights whose predictions are nearest to the mean
-    distribution: there the Hessian is about what it will be at the optimum.
+    distribution, because the Hessian there is close to that at the optimum.
     """
     objective, factorisation = problem.objective, problem.factorisation
     n_labels = objective.shape[1]
@@ -337,7 +337,7 @@ def _fit_whitened(
         first = int(origin.any())
     else:
         origin, labels = here.parameters, here.mean
-    # the coordinates of the search fit the mean prediction where it begins; a label without mass must not vanish there
+    # coordinates for the mean prediction at the start; a label without mass must not vanish in them
     whitening = replace(whitening, labels=np.maximum(labels, SMALLEST_DEGREE))
 
     def parameters(displacement: FloatArray) -> FloatArray:
@@ -370,10 +370,9 @@ def _fit_whitened(
 def _towards_mean(
     objective: CrossEntropy, alpha: float, whitening: Whitening
 ) -> Search[tuple[FloatArray, FloatArray, Evaluation | None]]:
-    """Parameters that predict nearly the mean distribution, better than uniform; and their mean prediction.
+    """Parameters whose predictions are near the mean distribution, their mean prediction, and the evaluation if known.
 
-    Zero if the features allow no such thing. If the search for them has evaluated the objective there, the
-    evaluation comes with them.
+    Without an intercept they must have a smaller loss than the uniform prediction; zero if no such are found.
     """
     n_labels = objective.shape[1]
     mean = np.maximum(objective.mean_target, SMALLEST_DEGREE)
@@ -383,7 +382,7 @@ def _towards_mean(
     if objective.fit_intercept:
         origin[-1] = goal
         return origin, mean, None
-    if objective.is_complete:  # else what lies between zero and the mean is not a matter of D alone
+    if objective.is_complete:  # with missing degrees the mean distribution need not be better than the uniform one
         u = whitening.solve(objective.column_means)  # X u is as near to 1 on all rows as the features allow
         for size in 0.5 ** np.arange(MAX_HALVINGS):
             found = yield from objective.at(np.multiply.outer(u, size * goal))
@@ -399,7 +398,7 @@ def _fit_plain(
     start: tuple[FloatArray, FloatArray] | None,
     keep: Collection[int],
 ) -> Search[Weights]:
-    """Minimise over the weights of the features themselves; only the convergence test is whitened."""
+    """Minimise over the weights of the features; only the convergence test is whitened."""
     objective = problem.objective
     n_labels = objective.shape[1]
     whitening = problem.factorisation.whitening(alpha, np.full(n_labels, 1.0 / n_labels))
@@ -432,7 +431,7 @@ def _minimise(
     known: Evaluation | None = None,
     curvature: float = 1.0,
 ) -> Search[tuple[Minimum, dict[int, FloatArray]]]:
-    """Minimise from a start, where the objective may be known; also return the points after the steps in ``keep``."""
+    """Minimise from a start, whose evaluation may be known; also return the points after the steps in ``keep``."""
     if settings.solver == "bfgs" and start.size > MAX_DENSE_INVERSE:
         raise WordedError(
             Parameter("solver", "bfgs"),
@@ -467,7 +466,7 @@ def _minimise(
 
 
 def _centred(W: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Take out the mean over labels, which changes no probability."""
+    """Subtract the mean over labels, which changes no probability."""
     return W - W.mean(axis=1, keepdims=True), b - b.mean()
 
 
@@ -498,5 +497,5 @@ def starting_weights(init: Any, n_features: int, n_labels: int) -> FloatArray | 
             "feature, one column for each label (the transpose of coef_)."
         )
     if not np.isfinite(theta).all():
-        raise WordedError("init holds numbers that are not finite. Begin at finite weights.")
+        raise WordedError("init holds numbers that are not finite. Pass finite weights.")
     return theta

@@ -1,22 +1,22 @@
-"""Coordinates in which the maximum entropy objective is nearly round, so that a quasi-Newton run needs few steps.
+"""Coordinates in which the Hessian of the maximum entropy objective is near the identity: quasi-Newton needs few steps.
 
 The Hessian of the mean cross-entropy is Σ ω_i (diag p_i − p_i p_iᵀ) ⊗ x_i x_iᵀ. Label distributions are far from
 one-hot, so it changes little with the parameters and is close to (diag p̄ − p̄ p̄ᵀ) ⊗ G + alpha I, with G = Xᵀ
 diag(ω) X and p̄ the mean prediction. Gradients sum to zero over labels, and there it acts as M_j = p̄_j G + alpha I
 on the weights of label j. In coordinates V with u_j = T_j v_j and T_j T_jᵀ = M_j⁻¹ it is near the identity, whatever
-the scale of the features and however rare a label. T only changes the path to the optimum, never the optimum itself.
+the scale of the features and however rare a label. T changes the path to the optimum, but not the optimum.
 
-What T is depends on the shape of X:
+T depends on the shape of X:
 
 - at most 5000 columns, no more columns than rows: the Cholesky factor of G, or with a penalty the eigenvectors of G,
   which serve every alpha and label;
 - fewer rows than columns, at most 5000 rows: the optimum lies in the span of the rows, so X is replaced by its
   n × n coordinates there, from the eigenvectors of X Xᵀ;
-- neither: the diagonal of G. X is never made dense.
+- otherwise: the diagonal of G. A sparse X is never converted to a dense one.
 
-Without penalty the scale of a feature means nothing, so columns are scaled to length one first. Columns without
-length keep weight zero. Directions whose share of the scaled G is below 1e-10 (1e-12 in the row space) count as rank
-deficiency: there the weights stay where they began.
+Without a penalty the optimum does not depend on the scale of a feature, so columns are first scaled to length one.
+Columns of length zero keep weight zero. Directions with less than 1e-10 of the scaled G (1e-12 in the row space) count
+as rank deficient: along them the weights keep their initial values.
 """
 
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ from skldl.utils.arrays import sparse_minus
 from skldl.utils.typing import FloatArray
 
 RIDGES = (1e-10, 1e-6, 1e-2)
-"""Added to the diagonal of G with columns of length one, before its Cholesky factor: 1e-10 is the rank rule, and the
-next one is taken only where rounding in G leaves it indefinite."""
+"""Added to the diagonal of G with columns of length one before its Cholesky decomposition: 1e-10 is the rank rule, and
+the next value is used only if rounding leaves G indefinite."""
 RANK_CUT = 1e-12
 """Eigenvalues of X Xᵀ below this fraction of the largest are rounding error, some hundred times its relative error."""
 RESOLUTION = 1e-13
@@ -43,9 +43,9 @@ RESOLUTION = 1e-13
 class Whitening:
     """The map between whitened coordinates V and parameters U (and b) of a design: U = basis (scale ∘ V).
 
-    basisᵀ G basis is diagonal and holds ``spectrum``, so scale_kj = (spectrum_k p̄_j + alpha)^(−½). What is scaled is
-    also centred over labels: a common shift changes nothing, and its curvature would be alpha alone. With an
-    intercept the columns are centred by ``centre``, so that b and U hardly interact: b = b' − centreᵀ U.
+    basisᵀ G basis is diagonal and holds ``spectrum``, so scale_kj = (spectrum_k p̄_j + alpha)^(−½). Scaled
+    coordinates are also centred over labels: a common shift changes no prediction, and its curvature would be alpha
+    only. With an intercept the columns are centred by ``centre``, so that b and U hardly interact: b = b' − centreᵀ U.
     """
 
     basis: FloatArray | None
@@ -93,25 +93,25 @@ class Whitening:
 
 @dataclass
 class Factorisation:
-    """What is computed once for a training set and serves every alpha.
+    """Factorisation of a training set, which is computed once for all alphas.
 
     Attributes
     ----------
     design : ndarray or CSR matrix of shape (n_samples, n_columns) or None
-        The matrix that stands for X in the objective: X, or its coordinates in the space of its rows; None where the
-        rows are seen in passes only.
+        The matrix in place of X in the objective: X, or its coordinates in the space of its rows; None if the rows are
+        read in passes.
     centre : ndarray of shape (n_columns,) or None
         Mean of the design's columns if there is an intercept.
     gram : ndarray or None
-        G, where it is small enough.
+        G, if it is small enough.
     eigenvalues : ndarray or None
         Of G, along the columns of ``basis``; with ``basis`` None, along the columns of the design.
     basis : ndarray or None
         Eigenvectors of G.
     rows : RowSpace or None
-        How to come back from the space of the rows.
+        Maps between the space of the rows and the features.
     factors : ndarray of shape (n_columns,) or None
-        Numbers by which the features were multiplied to make the columns, outside of the space of the rows.
+        Numbers by which the features were multiplied; not in the space of the rows.
     """
 
     design: Any
@@ -143,7 +143,7 @@ class Factorisation:
         return W, b - self.rows.mean @ W if self.centre is not None else b
 
     def from_features(self, W: FloatArray, b: FloatArray) -> FloatArray:
-        """Parameters of the design from weights of the features; what the rows do not span is left out."""
+        """Parameters of the design from weights of the features, projected to the space of the rows."""
         U = W
         if self.rows is not None:
             U = self.rows.from_features(W)
@@ -175,7 +175,7 @@ class RowSpace:
     """Coordinates of n rows in the space that they span: A = √ω (X − 1 meanᵀ) diag(scale) = left √λ rightᵀ.
 
     ``right`` = Aᵀ left / √λ has orthonormal columns. It is not stored: with many features it would be large. Sparse
-    rows in ``X`` are measured from the common values of their columns, and have the mean ``about``.
+    rows in ``X`` are minus the common values of their columns, and have the mean ``about``.
     """
 
     X: Any
@@ -207,7 +207,7 @@ class RowSpace:
 
 
 def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bool) -> Factorisation:
-    """Factorise rows in memory once, in the way that their shape allows.
+    """Factorise rows in memory, in the form that their shape allows.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def factorise_row_space(
     scale = np.ones(n_features) if factors is None else factors
     if needs_variances:
         length = np.sqrt(moments.second(centred=fit_intercept))
-        scale = np.where(length == 0, 0.0, scale)  # a constant column would leave its rounding error in the products
+        scale = np.where(length == 0, 0.0, scale)  # else the rounding error of a constant column stays in the products
         if scale_free:
             scale = np.divide(scale > 0, length, out=np.zeros_like(length), where=length > 0)
     mean = moments.mean if fit_intercept else np.zeros(n_features)
@@ -275,8 +275,8 @@ def factorise_row_space(
         A *= scale
         A *= root[:, None]
         squares = A @ A.T
-    del A  # so that the decomposition reuses its memory: fresh pages cost as much as the arithmetic
-    # the transpose is the same matrix in LAPACK's order, so that it can be written over
+    del A  # the decomposition reuses its memory: page faults cost as much as the arithmetic
+    # the transpose is the same matrix in the order of LAPACK, which then overwrites it without a copy
     eigenvalues, left = linalg.eigh(squares.T, driver="evd", overwrite_a=True, check_finite=False)
     first = np.searchsorted(eigenvalues, RANK_CUT * max(eigenvalues[-1], np.finfo(np.float64).tiny), side="right")
     space = RowSpace(X, root, mean, about, scale, left[:, first:], eigenvalues[first:])
@@ -287,7 +287,7 @@ def factorise_row_space(
 
 
 def _inverse_root(gram: FloatArray, ridge: float) -> FloatArray:
-    """T with T Tᵀ = (gram + ridge I)⁻¹, up to the rank rule; columns without length get weight zero."""
+    """T with T Tᵀ = (gram + ridge I)⁻¹, up to the rank rule; columns of length zero get weight zero."""
     length = np.sqrt(np.diag(gram) + ridge)
     scale = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
     scaled = gram * scale
