@@ -187,7 +187,7 @@ class Solution:
 
 
 def fit_targets(data: Data, options: Options) -> tuple[dict[str, Solution], list[Choice]]:
-    """Choose and fit for each target; return the models and everything that was tried."""
+    """Choose the settings and fit a model for each target; return the models and all comparisons."""
     rows = _screening_rows(data, options)
     part = _ScreeningRows(data, rows)
     finalists = list(options.candidates)
@@ -271,7 +271,7 @@ def _families_for(X: Any, non_negative: bool) -> tuple[str, ...]:
 
 
 def to_target(D: FloatArray, target: str) -> FloatArray:
-    """Return the table to regress on."""
+    """Transform distributions into the target of the regression."""
     if target == "degrees":
         return as_double(D)
     minimum = max(1e-4, 1e-3 / D.shape[1])  # the logarithm of 0 is infinite; chosen by hand
@@ -281,7 +281,7 @@ def to_target(D: FloatArray, target: str) -> FloatArray:
 
 
 def to_distributions(scores: FloatArray, target: str) -> FloatArray:
-    """Return distributions for predictions of the regression."""
+    """Transform predictions of the regression into distributions."""
     return project(scores) if target == "degrees" else softmax(scores)
 
 

@@ -148,7 +148,7 @@ def squared_distances(A: Any, B: Any) -> FloatArray:
 
 
 def _like(B: Any, A: Any) -> Any:
-    """A as a dense array or as a sparse matrix, whichever B is."""
+    """Convert A to a dense array or a sparse matrix, as B is."""
     if sparse.issparse(A) == sparse.issparse(B):
         return A
     return sparse.csr_matrix(A) if sparse.issparse(B) else A.toarray()

@@ -220,7 +220,7 @@ def centre(K: FloatArray, weighting: Weighting) -> tuple[FloatArray, float]:
 
 
 def _centre_on_device(K: Any, root: Any, u: Any) -> tuple[Any, float]:
-    """The same by blocks of rows, so that no other array of the size of K is allocated."""
+    """`centre` on a device, by blocks of rows: no other array of the size of K is allocated."""
     xp = namespace(K)
     products, weighted = [], bool(xp.any(root != 1.0))
     for rows in row_blocks(K.shape[0], K.shape[1]):

@@ -149,7 +149,7 @@ class StableSearch:
         return distances, neighbors
 
     def _query(self, X: Any, n_neighbors: int, *, ordered: bool, exact: bool) -> tuple[Any, Any]:
-        """The same for rows that are dense or sparse as the training rows are, with Euclidean for cosine distances."""
+        """`query` for rows that are dense or sparse as the training rows are; cosine distances are Euclidean here."""
         rough, found = self._candidates(X, min(n_neighbors + SPARE, self.n_samples))
         distances, neighbors = self._distances(rough[:, :n_neighbors]), found[:, :n_neighbors]
         if exact and self._euclidean:
@@ -188,7 +188,7 @@ class StableSearch:
         return distances**2 if self._euclidean and not self._squared else distances, found
 
     def _candidates_by_product(self, X: Any, count: int) -> tuple[Any, Any]:
-        """The same by ‖x‖² − 2xᵀy + ‖y‖² for all pairs of x and a block of training rows y, in double precision."""
+        """`_candidates` by ‖x‖² − 2xᵀy + ‖y‖² for all x and blocks of training rows y, in double precision."""
         X = as_double(X)
         norms = _squared_norms(X)
         parts = []
@@ -285,7 +285,7 @@ class StableSearch:
 
 
 class DeviceSearch(StableSearch):
-    """The same for Euclidean distances between rows on a device, where all candidates come from products.
+    """`StableSearch` for Euclidean distances between rows on a device, where all candidates come from products.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ class DeviceSearch(StableSearch):
         return queries @ xp.concat([as_double(self._X[rows, ...]), self._norms[rows, None]], axis=1).T
 
     def _on_host(self) -> StableSearch:
-        """The same search with NumPy."""
+        """Make the search with NumPy for the same training rows."""
         X = np.asarray(to_numpy(self._X), dtype=np.float64)
         return StableSearch(X, metric=self._metric, metric_params=self._metric_params, algorithm="auto", n_jobs=None)
 
@@ -352,7 +352,7 @@ def _smallest(values: Any, count: int, group: int) -> tuple[Any, Any]:
 
 
 def _sorted_smallest(values: Any, count: int) -> tuple[Any, Any]:
-    """The same by a partial sort of each row, or a full one in libraries without."""
+    """`_smallest` by a partial sort of each row, or by a full one in libraries without a partial one."""
     xp = namespace(values)
     count = min(count, values.shape[1])
     if hasattr(xp, "topk"):
@@ -378,7 +378,7 @@ def _order(distances: Any, found: Any) -> Any:
 
 
 def _with_rows(array: Any, rows: IntArray, chosen: npt.NDArray[np.bool_], values: Any) -> Any:
-    """Replace those of the rows that are chosen."""
+    """Replace the chosen ones among some rows of an array."""
     if isinstance(array, np.ndarray):
         array[rows[chosen]] = values[chosen]
         return array

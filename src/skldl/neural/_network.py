@@ -166,7 +166,7 @@ def _on_device(
     alpha: float,
     loss: RowLoss,
 ) -> tuple[Any, Any]:
-    """The same in large blocks; the gradient is in double precision, and the loss an array of no dimensions."""
+    """`loss_and_gradient` on a device, in large blocks; the gradient is in double precision, the loss an array."""
     xp, device = space(D)
     layers = unflatten(theta, sizes)
     working = unflatten(xp.astype(theta, D.dtype, copy=False), sizes)

@@ -21,7 +21,7 @@ TRUTH_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "t", "f", "0
 
 @dataclass(frozen=True)
 class Candidate:
-    """One column of the tables: an estimator, its fixed parameters, and the grid that selection searches.
+    """An estimator, its fixed parameters, and the grid that selection searches: one column of a study's tables.
 
     Attributes
     ----------

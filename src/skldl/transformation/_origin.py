@@ -15,7 +15,7 @@ from skldl.utils.typing import BoolArray, FloatArray
 
 
 def movable_columns(rows: Any) -> BoolArray:
-    """Return which columns can be shifted without a new entry: in sparse rows, those with an entry in every row.
+    """Return which columns can be shifted without adding entries: in sparse rows, those with an entry in every row.
 
     Parameters
     ----------

@@ -86,10 +86,10 @@ def _moments(rows: Rows, covariance: str) -> Moments:
 
 
 def _masses(chunk: Chunk) -> Sums:
-    """Mass of each label, rows summed by their mass, and what decides from where each column is measured.
+    """Sums over a chunk for the masses and means, and for the choice of the origin of each column.
 
-    That is the number of rows whose column can be shifted, the number of rows, and the smallest and largest entry other
-    than 0 in each column of sparse rows.
+    They are the mass of each label, the rows weighted by their mass, the number of rows whose column can be shifted,
+    the number of rows, and the smallest and largest entry other than 0 in each column of sparse rows.
     """
     X, mass = chunk.X, _mass_of(chunk)
     low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
@@ -125,10 +125,10 @@ def _center_of(mean: FloatArray, movable: BoolArray, low: FloatArray, high: Floa
 def _sums_about(
     chunk: Chunk, center: FloatArray, labels: npt.NDArray[np.intp], label_mass: FloatArray, covariance: str
 ) -> Sums:
-    """What a chunk adds to the moments, with features measured from ``center``, where fewer digits are lost.
+    """Sums over a chunk for the moments, with features measured from ``center``, where fewer digits are lost.
 
-    The means of the labels, the mean squares of the features, the products of features (for each label unless they are
-    "tied"; only squares if "diag"), and the largest square.
+    They are the means of the labels, the mean squares of the features, the products of features (for each label unless
+    they are "tied"; only squares if "diag"), and the largest square.
     """
     X, mass = measured_from(center, chunk.X), _mass_of(chunk)[:, labels]
     fractions, row_fractions = mass / label_mass, mass.sum(axis=1) / label_mass.sum()

@@ -89,7 +89,7 @@ MIN_PROBABILITY = 1e-7
 def _choose_rows(
     n_samples: int, sample_weight: FloatArray | None, max_samples: int | None, generator: np.random.RandomState
 ) -> tuple[IntArray, FloatArray]:
-    """Rows to learn from, and their weights; rows drawn with probabilities by weight count the same afterwards."""
+    """Choose the rows to learn from, and their weights; rows that are drawn by weight have equal weights afterwards."""
     weight = np.ones(n_samples) if sample_weight is None else sample_weight
     if max_samples is None or n_samples <= max_samples:
         return np.arange(n_samples), weight
@@ -109,7 +109,7 @@ def _kernel_width(rows: Any, gamma: Literal["auto", "scale"] | float) -> float:
 
 
 def _variance(rows: Any) -> float:
-    """Variance of all numbers: of their squared differences from the mean, so that a large mean costs no digits."""
+    """Variance of all numbers, from squared differences from the mean, which keep their digits where it is large."""
     if not sparse.issparse(rows):
         return float(np.var(rows, dtype=np.float64))
     n_cells = rows.shape[0] * rows.shape[1]

@@ -508,7 +508,7 @@ def _violation(problems: _Problems, response: FloatArray) -> FloatArray:
 def _record(
     problems: _Problems, free: BoolArray, kernel: KernelMatrix, found: Solutions, tolerance: float
 ) -> BoolArray:
-    """Keep what is optimal; return which pairs are.
+    """Store the solutions that are optimal; return which pairs these are.
 
     γ is moved into its bounds, and its products are computed again: errors of the sums of steps must not count.
     """
