@@ -29,7 +29,7 @@ INTRODUCTION = """# Leaderboard
 
 <!-- written by make docs from studies/tkde2016 and benchmarks/results. Do not edit by hand. -->
 
-Each cell is the skill of an algorithm on a dataset: the share of the mean distribution's Kullback-Leibler divergence
+Each cell is the skill of an algorithm on a dataset: the fraction of the mean distribution's Kullback-Leibler divergence
 that it removes on test rows. 0 is no better than the mean, below 0 is worse, 1 would be perfect. The best of a
 column is bold. Rows are in the order of their average over the real datasets. An empty cell was not measured. The
 tables have different folds and settings, so that numbers can be compared within a table only.

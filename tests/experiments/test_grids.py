@@ -97,13 +97,13 @@ def test_a_step_that_is_not_known_is_said(study, values):
     selections = iter(values)
     results.selections = [r | {"values": next(selections)} for r in results.selections if r["dataset"] == "Big_one"]
     assert not grid_end_notes(results)
-    assert "changes by an unknown share on Big_one" in natural_limit_notes(results)[0]
+    assert "changes by an unknown fraction on Big_one" in natural_limit_notes(results)[0]
 
 
 def test_a_criterion_without_a_least_loss_has_no_shares(study):
     limited = replace(study.candidates[0], natural={"n_neighbors": (20,)})
     results = run_study(study.with_options(candidates=[limited], criterion="kulczynski_s"))
-    assert all("changes by an unknown share" in note for note in natural_limit_notes(results))
+    assert all("changes by an unknown fraction" in note for note in natural_limit_notes(results))
 
 
 def test_without_a_natural_limit_nothing_is_said(study):

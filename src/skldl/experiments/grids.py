@@ -84,7 +84,7 @@ class _Step(NamedTuple):
 
     def __str__(self) -> str:
         if np.isnan(self.change):
-            return "an unknown share"
+            return "an unknown fraction"
         error = "" if np.isnan(self.error) else f" ± {self.error:.2%}"
         return f"{round(self.change, 4) + 0.0:+.2%}{error}"  # + 0.0 turns −0.0 into 0.0
 

@@ -26,7 +26,7 @@ FLOOR_HEADINGS = ("Noise floor", "Explained")
 
 _RANK_NOTE = "Ranks are those of the means before rounding."
 _SKILL_NOTE = (
-    "Skill: the share of the loss of {baseline} that the best other candidate removes; below 0 % the mean is better."
+    "Skill: the fraction of the loss of {baseline} that the best other candidate removes; below 0 % the mean is better."
 )
 _FLOOR_NOTE = (
     "Noise floor: the value (± standard error) that the true distributions would have on rows from as many votes. "
@@ -235,7 +235,7 @@ def interval_table(results: StudyResults, level: float = LEVEL) -> TextTable | N
         return None
 
     notes = [
-        f"Coverage: share of rows whose degrees are all inside their intervals, which are calibrated on the "
+        f"Coverage: fraction of rows whose degrees are all inside their intervals, which are calibrated on the "
         f"other folds; {level:.0%} is right. Width: mean length of an interval."
     ]
     if grouped:
@@ -278,7 +278,7 @@ def dataset_table(results: StudyResults) -> TextTable:
         ["No.", "Dataset", "Examples", "Features", "Labels", "Degrees below 0.01", "Entropy"],
         index="number",
         notes=[
-            "Entropy: mean over the rows, as a share of that of the uniform distribution.",
+            "Entropy: mean over the rows, as a fraction of that of the uniform distribution.",
             *(f"These share their features: {', '.join(some)}." for some in results.families if len(some) > 1),
         ],
     )
