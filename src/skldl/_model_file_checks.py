@@ -47,9 +47,9 @@ from skldl.utils.typing import AnyArray
 MAX_NESTED = 100
 """Levels of objects within objects; models of this package need about thirty."""
 MAX_JOBS = 1024
-"""Processes or threads that a loaded model may ask for."""
+"""Largest ``n_jobs`` of a loaded model; chosen by hand."""
 MAX_N_GRAM = 20
-"""Length of the n-grams of a loaded text encoder."""
+"""Largest length of the n-grams of a loaded text encoder; chosen by hand."""
 SCHEMA = "schema.json"
 PROTOCOL = 2  # of skops: older ones, with loaders that it keeps for old files, were never written by this package
 
@@ -178,7 +178,7 @@ def rebuild(content: bytes, *, trusted: Set[str], max_bytes: int) -> Any:
 
 
 def _own_types(names: Set[str]) -> Set[str]:
-    """Those of these types that are estimators of this package or their parts; the estimators are imported."""
+    """Which of these types are estimators of this package or parts of them; the estimators are imported."""
     estimators = {f"{algorithm.module}.{algorithm.class_name}": algorithm for algorithm in ALGORITHMS}
     found = [estimator_class(algorithm) for name, algorithm in estimators.items() if name in names]
     parts = {full_name(part) for kind in found for part in getattr(kind, "_model_parts", ())}
@@ -472,7 +472,7 @@ def check_range(numbers: AnyArray, size: int, what: str) -> None:
 
 
 def _with_schema(archive: zipfile.ZipFile, schema: dict[str, Any]) -> bytes:
-    """The same archive with another schema."""
+    """Copy the archive with another schema."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as changed:
         for name in archive.namelist():
@@ -522,6 +522,7 @@ def _check_object(item: Any) -> list[Any]:
         _check_matrix(item)
         return []
     if isinstance(item, np.random.RandomState):
+        # a position in the 624 words of the Mersenne Twister; 624 means that all of them are used up
         check_range(np.array([item.get_state(legacy=False)["state"]["pos"]]), 625, "position in random numbers")
         return []
     if isinstance(item, np.random.Generator):

@@ -37,26 +37,25 @@ _MODEL = "model.skops"
 _PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
 
 MAX_DESCRIPTION = 2**26
-"""Bytes of the description of a model, of which schema and typical values of a wide table are the most."""
+"""Largest description in bytes, which consists mostly of the columns of a wide table; chosen by hand."""
 MIN_LIMIT = 2**29
-"""Bytes that any model may take when unpacked."""
+"""Bytes that any model may take when unpacked, however small its file; chosen by hand."""
 MAX_RATIO = 10
-"""Larger models may take this many times the size of their file: zip rarely halves numbers, and bombs reach 1000."""
+"""Larger models may take this many times the size of their file: zip rarely halves numbers; zip bombs reach 1000."""
 
 
 def save(model: Any, path: str | os.PathLike[str], *, description: Mapping[str, Any] | None = None) -> Path:
-    """Write a fitted model to a file, whole or not at all.
+    """Write a fitted model to a file, atomically.
 
-    The file is written under a temporary name and renamed when it is complete: a crash leaves an older
-    file of that name as it was. What was fitted on arrays of a device is written with NumPy copies of them: the model
-    that is read computes with NumPy, on any machine.
+    The file is written under a temporary name and renamed when it is complete: a crash leaves an older file of that
+    name as it was. Arrays on a device are written as NumPy arrays, so that the loaded model runs on any machine.
 
     Parameters
     ----------
     model : estimator
         A fitted estimator or pipeline.
     path : str or path
-        Where to write it, by convention with the ending ``.skldl``.
+        Where to write it, by convention with the suffix ``.skldl``.
     description : mapping, default=None
         Further information to store with it, such as the schema of the training table: anything that JSON can hold,
         with text as keys. A number that is not finite, such as a skill of −∞, is stored as null and read as None.
@@ -194,7 +193,7 @@ def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
 
 
 def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str, Any], bytes]:
-    """Description and content of a model file; an error describes what is wrong with it."""
+    """Read the description and the content of a model file, and check its sizes and its checksum."""
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {member.filename: member.file_size for member in archive.infolist()}
@@ -254,7 +253,7 @@ _FIELDS = {"created": str, "versions": dict, "sha256": str, "description": dict}
 
 
 def _check_description(path: str | os.PathLike[str], about: Any) -> None:
-    """Require the fields that `save` writes, each of its type, from this version or an older one."""
+    """Check that the description has the fields that `save` writes, with their types, from no newer version."""
     if not isinstance(about, dict) or type(about.get("format")) is not int:
         raise ModelFileError(f"{path} is not a model file: its description has no format number.")
     versions: Any = about.get("versions") if isinstance(about.get("versions"), dict) else {}

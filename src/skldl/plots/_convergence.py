@@ -14,9 +14,9 @@ from skldl.plots._style import legend_beside, looks, plain
 
 @dataclass(eq=False)
 class ConvergenceDisplay(Display):
-    """How fast solvers come down to the least objective that any of them found; both axes logarithmic.
+    """Convergence of solvers: objective minus the minimum that any of them found, by iteration; both axes logarithmic.
 
-    SA-IIS and SA-BFGS minimise the same function, so that their curves can be laid side by side.
+    SA-IIS and SA-BFGS minimise the same function, so that their curves can be compared.
 
     Parameters
     ----------
@@ -66,15 +66,15 @@ class ConvergenceDisplay(Display):
 
     def _draw(self, ax: Axes | None) -> None:
         values = {name: np.asarray(curve, dtype=np.float64) for name, curve in self.curves.items()}
-        least = min(float(curve.min()) for curve in values.values())
+        minimum = min(float(curve.min()) for curve in values.values())
         ax = self._axes(ax)
         for name, look in looks(values).items():
-            gap = values[name] - least
+            gap = values[name] - minimum
             above = gap > 0  # the minimum itself cannot be drawn on a logarithmic axis
             steps = np.arange(1, len(gap) + 1)[above]
             ax.plot(steps, gap[above], **look.line, markevery=0.08, label=plain(name))
         ax.set(xscale="log", yscale="log")
         ax.set_xlabel("iteration")
-        ax.set_ylabel("objective above the least found")
+        ax.set_ylabel("objective above the minimum found")
         ax.grid(axis="y")
         legend_beside(ax)

@@ -79,5 +79,5 @@ class CoverageDisplay(Display):
             )
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         ax.set_xlabel("level of the intervals")
-        ax.set_ylabel("share of degrees inside")
+        ax.set_ylabel("fraction of degrees inside")
         legend_beside(ax)

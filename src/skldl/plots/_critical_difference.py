@@ -120,7 +120,7 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _first_line(self) -> float:
-        """How far the names are below the ruler: below all bars of groups."""
+        """Distance from the axis to the first name, which is below the bars of all groups."""
         return 0.55 + 0.32 * len(self.groups)
 
     def _size(self, width: float | None) -> tuple[float, float]:

@@ -130,7 +130,7 @@ class LabelEffectsDisplay(Display):
         ax.set_title(self.title + cut, loc="left", wrap=True)
 
     def _write(self, ax: Axes, effects: FloatArray, top: float) -> None:
-        """The numbers in their cells, light on dark and dark on light."""
+        """Write the numbers into their cells, light on dark and dark on light."""
         for (row, column), value in np.ndenumerate(effects):
             dark = abs(value) > 0.6 * top if self.signed else value < 0.55 * top
             colour = "white" if dark else "black"

@@ -72,7 +72,7 @@ class LearningCurveDisplay(BandDisplay):
         measure : str, default="kullback_leibler"
             Name of the measure.
         train_sizes : sequence, default=(0.1, 0.2, 0.4, 0.7, 1.0)
-            Numbers of rows, or shares of the rows of a training part.
+            Numbers of rows, or fractions of the rows of a training part.
         cv : int or splitter, default=5
             The folds, as scikit-learn takes them.
         n_jobs : int, default=None

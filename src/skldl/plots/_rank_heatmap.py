@@ -134,6 +134,6 @@ class RankHeatmapDisplay(Display):
             ha="center",
             va="center",
             fontsize=8,
-            color="#fefefe" if darkness > 0.5 else "#010101",
+            color="#fefefe" if darkness > 0.5 else "#010101",  # reports replace pure black and white
             fontweight="bold" if not average and rank == 1 else "normal",
         )

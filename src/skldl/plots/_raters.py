@@ -170,9 +170,9 @@ class RatersDisplay(Display):
         ax.imshow(self.confusion, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         if n_labels <= 10:
             for truth, answer in np.ndindex(n_labels, n_labels):
-                share = self.confusion[truth, answer]
-                colour = "#010101" if share > 0.5 else "#fefefe"
-                word = f"{share:.2f}".removeprefix("0") if share < 0.995 else "1"
+                fraction = self.confusion[truth, answer]
+                colour = "#010101" if fraction > 0.5 else "#fefefe"  # reports replace pure black and white
+                word = f"{fraction:.2f}".removeprefix("0") if fraction < 0.995 else "1"
                 ax.text(answer, truth, word, ha="center", va="center", fontsize=7, color=colour)
         ax.set_xlabel("answer")
         ax.set_ylabel("true label")

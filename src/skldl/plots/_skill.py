@@ -125,7 +125,7 @@ class SkillDisplay(PredictionDisplay):
         name_axis(ax, list(self.skills), "y")
 
     def _limits(self) -> tuple[float, float]:
-        """From the lowest skill that is drawn to the best, the ceiling among them, with a margin."""
+        """Limits of the axis: from the lowest skill that is drawn to the best skill or ceiling, with a margin."""
         values = [value for row in self.skills.values() for value in row.values()]
         ends = [float(getattr(value, end, value)) for value in values for end in ("low", "high")]
         low = max(min([0.0, *ends]), self.lowest)

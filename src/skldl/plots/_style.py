@@ -55,7 +55,7 @@ _SETTINGS: Any = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one candidate is drawn: never by colour alone."""
+    """Colour, marker and dashes of a candidate, so that candidates never differ by colour alone."""
 
     colour: str
     marker: str
