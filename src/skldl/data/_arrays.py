@@ -128,6 +128,7 @@ def _what_it_is(head: bytes) -> str:
 
 
 def _choose(path: Path, variables: dict[str, Any], features: str | None, labels: str | None) -> RawContent:
+    """Choose the arrays of features and labels by their names: the usual ones, unless others are given."""
     if features is None and labels is None and {"features", "labels"} <= set(variables):
         features, labels = "features", "labels"
     features = find_key(path, variables, features, FEATURE_KEYS, "features")
@@ -198,7 +199,7 @@ def checked_content(path: Path, raw: RawContent, convert: Converter | None) -> t
         (raw.feature_names, X.shape[1], "feature_names"),
         (raw.label_names, distributions.shape[1], "label_names"),
     ):
-        _check_names(path, names, width, what)
+        check_names(path, names, width, what)
     return fitting_type(X), distributions
 
 
@@ -266,7 +267,8 @@ def _distributions(path: Path, raw: RawContent, D: FloatArray, convert: Converte
         raise DatasetError(f"{path}: ", *error.parts, hint, row=error.row) from error
 
 
-def _check_names(path: Path, names: tuple[str, ...] | None, width: int, what: str) -> None:
+def check_names(path: Path, names: tuple[str, ...] | None, width: int, what: str) -> None:
+    """Raise an error unless there is one name for each column, all of them different."""
     if names is None:
         return
     if len(names) != width:

@@ -404,11 +404,11 @@ def _split_lines(text: str) -> list[str]:
 
 def _separator(lines: list[str]) -> str:
     """The separator that gives most cells, if nine of ten of the first lines then have as many as the header."""
-    best, most = ",", 1
+    best, n_cells = ",", 1
     for separator in SEPARATORS:
         widths = [len(row) for row in _cells_of(lines, separator)]
-        if widths and widths[0] > most and widths.count(widths[0]) >= 0.9 * len(widths):
-            best, most = separator, widths[0]
+        if widths and widths[0] > n_cells and widths.count(widths[0]) >= 0.9 * len(widths):  # .9 was chosen by hand
+            best, n_cells = separator, widths[0]
     return best
 
 

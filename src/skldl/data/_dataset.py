@@ -124,15 +124,12 @@ class Dataset:
         self._set("sample_weight", check_weights(self.sample_weight, self.n_samples))
         if self.groups is not None:
             self._set("groups", np.asarray(self.groups))
-            if len(self.groups) != self.n_samples:
-                raise LengthMismatchError(
-                    f"{self.name}: {len(self.groups)} groups for {self.n_samples} rows. Give one group for each row."
-                )
         if self.splits is not None:
             self._set("splits", np.asarray(self.splits, dtype=np.intp).reshape(len(self.splits), -1))
-            if len(self.splits) != self.n_samples:
+        for what, values in (("groups", self.groups), ("lines of splits", self.splits)):
+            if values is not None and len(values) != self.n_samples:
                 raise LengthMismatchError(
-                    f"{self.name}: {len(self.splits)} lines of splits for {self.n_samples} rows. Give one for each row."
+                    f"{self.name}: {len(values)} {what} for {self.n_samples} rows. Give one for each row."
                 )
         if self.raters is not None:
             self._set("raters", np.asarray(self.raters))

@@ -69,7 +69,7 @@ _LIKE_A_DATE = re.compile(
 )
 TYPED = "typed"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MAX_LOOKED_AT = 20
+_MAX_LOOKED_AT = 20  # cells that select the possible formats of dates, before all cells are checked
 
 # Numbers in other notations.
 _SIGN = "[+\u2212\u2013-]"

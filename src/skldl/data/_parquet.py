@@ -83,12 +83,9 @@ class ParquetTable:
 
     def pieces(self, rows: int, text: Collection[str] = ()) -> Iterator[dict[str, Any]]:
         """Yield the columns of all rows, at most so many rows at a time; ``text`` is for text files."""
-        try:
-            for batch in self._file.iter_batches(batch_size=rows, columns=self.columns):
-                # without the metadata, which would make some columns the index
-                yield dict(batch.to_pandas(ignore_metadata=True, split_blocks=True).items())
-        except (OSError, ValueError) as error:  # errors of Arrow are ValueErrors
-            raise damaged(self.name, error) from error
+        for batch in _batches(self._file, self.name, batch_size=rows, columns=self.columns):
+            # without the metadata, which would make some columns the index
+            yield dict(batch.to_pandas(ignore_metadata=True, split_blocks=True).items())
 
     def empty(self) -> Any:
         """A table without rows whose columns have the types of the file."""
@@ -280,14 +277,7 @@ def pieces_of(
     """Yield the rows of one file, or of some of its row groups, the first of which begins at row ``first``."""
     wanted = [*columns.features, *(columns.labels if labels else ()), *([columns.weight] if columns.weight else ())]
     with open_parquet(file, str(file)) as opened:
-        batches = opened.iter_batches(batch_size=batch_rows, columns=wanted, row_groups=groups)
-        while True:
-            try:
-                batch = next(batches, None)
-            except (OSError, ValueError) as error:  # pyarrow.ArrowInvalid is a ValueError
-                raise damaged(str(file), error) from error
-            if batch is None:
-                return
+        for batch in _batches(opened, str(file), batch_size=batch_rows, columns=wanted, row_groups=groups):
             if not batch.num_rows:
                 continue
             X = _matrix(batch, columns.features, file, first, np.float32 if single else np.float64)
@@ -349,6 +339,14 @@ def open_parquet(source: Any, name: str) -> Any:
         return pq.ParquetFile(source, buffer_size=READ_BUFFER, pre_buffer=False, page_checksum_verification=True)
     except FileNotFoundError as error:
         raise DatasetNotFoundError(f"{name} does not exist any more.") from error
+    except (OSError, ValueError) as error:  # errors of Arrow are ValueErrors
+        raise damaged(name, error) from error
+
+
+def _batches(file: Any, name: str, **options: Any) -> Iterator[Any]:
+    """Yield batches of rows of an open file; errors name it."""
+    try:
+        yield from file.iter_batches(**options)
     except (OSError, ValueError) as error:  # errors of Arrow are ValueErrors
         raise damaged(name, error) from error
 

@@ -401,9 +401,9 @@ def _notes_on_features(X: pd.DataFrame) -> list[str]:
 
 def _like_the_labels(labels: list[str], features: Iterable[str]) -> list[str]:
     """A note on features whose names have the common prefix of all labels: perhaps they are labels, too."""
-    first, last = min(labels), max(labels)
-    same = next((place for place, letter in enumerate(first) if not last.startswith(letter, place)), len(first))
-    stem = re.match(r".*[_.:\- ]", first[:same])
+    first, last = min(labels), max(labels)  # their common prefix is that of all labels
+    n_same = next((place for place, letter in enumerate(first) if not last.startswith(letter, place)), len(first))
+    stem = re.match(r".*[_.:\- ]", first[:n_same])
     if len(labels) < 2 or stem is None or len(stem[0]) < 2:
         return []
     alike = [name for name in features if name.casefold().startswith(stem[0].casefold())]

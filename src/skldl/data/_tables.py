@@ -15,7 +15,16 @@ from typing import IO, Any, Self
 
 import pandas as pd
 
-from skldl.data._arrays import FEATURE_KEYS, LABEL_KEYS, array_variables, find_key, names_in, numeric_table, one_per_row
+from skldl.data._arrays import (
+    FEATURE_KEYS,
+    LABEL_KEYS,
+    array_variables,
+    check_names,
+    find_key,
+    names_in,
+    numeric_table,
+    one_per_row,
+)
 from skldl.data._cells import as_words, is_plain_number
 from skldl.data._csv import Dialect
 from skldl.data._formats import CSV, find_files, format_named, format_of_content, suffixes_with
@@ -466,9 +475,8 @@ class ArrayTable:
         has_labels = labels is not None or any(key.lower() in LABEL_KEYS for key in variables)
         parts = [X]
         if has_labels:
-            parts.append(
-                _array_columns(path, variables, find_key(path, variables, labels, LABEL_KEYS, "labels"), "label")
-            )
+            key = find_key(path, variables, labels, LABEL_KEYS, "labels")
+            parts.append(_array_columns(path, variables, key, "label"))
         self.label_columns = list(parts[-1]) if has_labels else []
         parts += [pd.DataFrame({key: one_per_row(path, variables, key, len(X))}) for key in dict.fromkeys(also)]
         for part in parts:
@@ -658,9 +666,6 @@ def _check_different(columns: list[str], name: str) -> None:
 
 def _array_columns(path: Path, variables: dict[str, Any], key: str, what: str) -> pd.DataFrame:
     values = numeric_table(path, variables[key], key, keep_sparse=False)
-    names = names_in(path, variables, f"{what}_names") or tuple(
-        f"{what}_{position}" for position in range(values.shape[1])
-    )
-    if len(names) != values.shape[1]:
-        raise DatasetError(f"{path}: '{what}_names' has {len(names)} entries for {values.shape[1]} columns.")
-    return pd.DataFrame(values, columns=list(names))
+    names = names_in(path, variables, f"{what}_names")
+    check_names(path, names, values.shape[1], f"{what}_names")
+    return pd.DataFrame(values, columns=list(names or (f"{what}_{place}" for place in range(values.shape[1]))))

@@ -251,6 +251,7 @@ def best_first(trials: Sequence[Trial]) -> list[Trial]:
 def judged_as_kept(choice: Choice, dataset: Dataset) -> Choice:
     """Replace the estimate by that of the mean distribution, which has skill 0, if the mean distribution was chosen."""
     estimate = choice.estimate
+    # equal up to rounding errors if every fold chose the mean distribution, too
     if not choice.best.candidate.is_baseline or np.allclose(estimate.losses, estimate.reference, rtol=1e-9, atol=1e-14):
         return choice
     kept = estimate_from_losses(dataset, estimate.rows, estimate.reference, estimate.reference, estimate.choices)
@@ -292,7 +293,7 @@ def _sample(dataset: Dataset, max_rows: int, seed: int) -> IntArray:
     order = np.random.default_rng(seed).permutation(len(sizes))
     last = int(np.searchsorted(np.cumsum(sizes[order]), max_rows))
     drawn = np.zeros(len(sizes), dtype=bool)
-    drawn[order[: max(last + 1, 2)]] = True
+    drawn[order[: max(last + 1, 2)]] = True  # at least two groups, so that one can be held out
     return np.flatnonzero(drawn[unit_of])
 
 

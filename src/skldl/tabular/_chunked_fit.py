@@ -719,7 +719,7 @@ def rows_to_fit(left: int, scanned: int, n_features: int, n_labels: int, *, dens
     """
     matrices = (FOLDED_MATRICES if folded else MATRICES) * n_features**2 if dense else 0
     model = NUMBER_BYTES * (matrices + (400 if folded else 40) * n_features * n_labels)
-    if model > 3 * left // 4:
+    if model > 3 * left // 4:  # a quarter is for the rows of a chunk
         raise DataError(
             f"The table has {n_features:,} encoded features; the model of them takes {model // MIB} MiB "
             f"for any number of rows, but only {left // MIB} MiB are left. Increase ",

@@ -80,6 +80,7 @@ def _centres(rows: Any, seed: int) -> FloatArray:
     if n_centres > 1:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # some clusters are empty if many rows are equal
+            # one start and 20 iterations: rough centres are enough for distances
             groups = KMeans(n_centres, n_init=1, max_iter=20, random_state=seed).fit(rows)
         large = np.bincount(groups.labels_, minlength=n_centres) >= MIN_ROWS_OF_CENTRE
         if large.any():

@@ -566,7 +566,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             shape = n_rows, len(self.with_missing_)
             gaps = np.zeros(shape) if cells.missing is None else cells.missing[:, self.with_missing_]
             scaled = np.concatenate([scaled, gaps], axis=1)
-        scaled = np.subtract(scaled, self.means_, order="C")
+        scaled = np.subtract(scaled, self.means_, order="C")  # estimators and CSR matrices read rows
         scaled /= self.scales_
         if not (cells.codes or cells.texts):
             return scaled
