@@ -290,6 +290,12 @@ def test_prose_is_cut_into_words_and_pairs_of_words():
         TableEncoder(text=["said"], text_ngrams="words").fit(pd.DataFrame({"said": ["a", "b", "c"]}))
 
 
+@pytest.mark.parametrize(("last", "cut"), [("two words", "words"), ("one", "characters")])
+def test_prose_has_three_words_in_the_mean(last, cut):
+    table = pd.DataFrame({"said": ["one nice day", "four words are here", last]})
+    assert TableEncoder(text=["said"]).fit(table).text_ngrams_ == {"said": cut}
+
+
 def test_prose_is_cut_into_words_and_single_words_into_letters():
     table = pd.DataFrame(
         {"name": ["tea pot", "cup", "spoon"] * 5, "said": ["this tea is good", "bad cups of tea here", "x y z w"] * 5}

@@ -291,7 +291,7 @@ def open_table(
             raise TableError(
                 f"{source} holds arrays, which are read whole: ",
                 Parameter("stream", True),
-                " is for CSV and Parquet files.",
+                " is for files of tables.",
             )
         if not _is_readable_again(source):
             name = "Standard input" if source == "-" else source
@@ -300,7 +300,7 @@ def open_table(
         return open_file(sources[0], columns, **reading)
     for source in sources:
         if source == "-" or holds_arrays(source):
-            raise TableError(f"Several tables are named, and {source} is no CSV or Parquet file. Name it alone.")
+            raise TableError(f"Several files are named, and {source} is not a file of a table. Name it alone.")
     return TableFiles(sources, **reading)
 
 

@@ -647,7 +647,7 @@ def _opened(path: Path | None, name: str) -> IO[bytes]:
             raise TableError("Standard input is closed. Name a file.")
         return sys.stdin.buffer
     if path.is_dir():
-        raise TableError(f"{name} is a folder. Name a CSV or Parquet file.")
+        raise TableError(f"{name} is a folder. Name a file in it.")
     if not path.exists():
         raise DatasetNotFoundError(f"There is no file {name}.")
     return path.open("rb")

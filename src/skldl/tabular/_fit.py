@@ -311,7 +311,7 @@ def _check_in_memory(table: Any, options: FitOptions) -> None:
     raise TableError(
         "This table is in memory, or can be read only once: ",
         Parameter("stream", True),
-        " is for paths of CSV and Parquet files, or TableFiles.",
+        " is for paths of files, or TableFiles.",
     )
 
 
