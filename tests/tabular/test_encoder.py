@@ -279,6 +279,15 @@ def test_a_large_table_is_encoded_some_rows_at_a_time_with_the_same_result(monke
     assert sparse.issparse(TableEncoder().fit(words).transform(words))
 
 
+@pytest.mark.parametrize(("age", "is_far"), [(20.0, False), (-10.0, False), (20.5, True), (-10.5, True)])
+def test_a_number_is_far_outside_beyond_the_width_of_the_range(age, is_far):
+    encoder = TableEncoder().fit(pd.DataFrame({"age": [0.0, 4.0, 10.0]}))
+    counted = {"age": 1} if is_far else {}
+    assert encoder.unusual(pd.DataFrame({"age": [age]}))["far_outside_range"] == counted
+    assert encoder.encode_records([{"age": age}])[1]["far_outside_range"] == counted
+    assert (encoder.encode_usual({"age": age}) is None) == is_far
+
+
 def test_prose_is_cut_into_words_and_pairs_of_words():
     table = pd.DataFrame({"said": ["warm bread and tea", "cold tea", "warm soup"]})
     names = set(TableEncoder(text=["said"], text_ngrams="words").fit(table).get_feature_names_out())
