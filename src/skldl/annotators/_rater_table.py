@@ -371,6 +371,7 @@ def _severity(compared: _Compared, values: FloatArray | None) -> tuple[FloatArra
     n = np.maximum(compared.n, 1)
     mean = compared.add_up(lambda rater, label, T: values[label] - T @ values) / n
     squares = compared.add_up(lambda rater, label, T: (values[label] - T @ values - mean[rater]) ** 2)
+    # one further vote that is off by one step, so that a few equal votes do not have an error of 0
     step = (values.max() - values.min()) / (len(values) - 1)
     known = compared.n > 0
     return np.where(known, mean, np.nan), np.where(known, np.sqrt(squares + step**2) / (n + 1), np.nan)

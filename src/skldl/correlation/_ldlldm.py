@@ -36,6 +36,7 @@ def barycentre_weights(products: FloatArray) -> FloatArray:
     Z = np.zeros((n_labels, n_labels))
     for j in range(n_labels):
         others = np.delete(np.arange(n_labels), j)
+        # products of the differences d_k − d_j, from those of the columns: no pass over the rows for each label
         gram = products[np.ix_(others, others)] - products[others, j][:, None] - products[j, others]
         gram += products[j, j]
         trace = float(np.trace(gram))

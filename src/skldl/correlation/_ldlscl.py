@@ -70,6 +70,7 @@ def code_loss(
     of_codes = (p - D + through_softmax(p, slope)) @ V.T + strength * distances - barrier / codes**2
     mean = p @ V.T
     gradient = codes * of_codes
+    # Σ_l p_l v_jl v_kl for all pairs of clusters as one product of matrices
     curvature = (p @ (V[:, None] * V).reshape(-1, V.shape[1]).T).reshape(len(p), len(V), len(V))
     curvature -= mean[:, :, None] * mean[:, None, :]
     curvature *= codes[:, :, None] * codes[:, None, :]

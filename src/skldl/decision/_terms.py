@@ -82,7 +82,7 @@ def margin_to_all(p: FloatArray, top: TopLabels, rho: float, smoothing: float) -
     values, slope = smooth_hinge(rho - (p[rows, top.first][:, None] - p), smoothing)
     others = 1.0 - top.one_hot
     values, slope = values * others, slope * others
-    slope[rows, top.first] = -slope.sum(axis=1)
+    slope[rows, top.first] = -slope.sum(axis=1)  # p_first is in every term; its own entry is 0 so far
     return values.sum(axis=1), slope
 
 

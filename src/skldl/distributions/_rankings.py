@@ -324,6 +324,7 @@ def plackett_luce(ranks: IntArray, lengths: IntArray, regularization: float, max
         remaining = np.cumsum(in_order[:, :, ::-1], axis=2)[:, :, ::-1]  # from the back: no cancellation
         chances = np.cumsum(np.where(stage[active], 1.0 / remaining, 0.0), axis=2)
         exposure = np.take_along_axis(chances, last[active], axis=2) * taking_part[active]
+        # the step of minorisation and maximisation: choices of a label over its chances to be chosen
         new = wins[active] / (exposure.sum(axis=1) + regularization * n_labels)
         new /= new.sum(axis=1, keepdims=True)
         worth[active] = new

@@ -125,6 +125,7 @@ def reconstruction_weights(X: FloatArray, n_neighbors: int) -> Any:
     if n_neighbors < 1:
         return sparse.csr_matrix((n_samples, n_samples))
     rows, columns, distances = neighbours(X, n_neighbors)
+    # by row, distance and column: of rows that are equally near, the first ones are taken
     order = np.lexsort((columns, distances, rows))
     rows, columns = rows[order], columns[order]
     first = np.searchsorted(rows, np.arange(n_samples))

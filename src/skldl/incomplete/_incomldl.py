@@ -227,12 +227,12 @@ class LowRank:
 
     def _admm(self, alpha: float, max_iter: int, tol: float) -> int:
         D, cells = self.problem.D, self.problem.observed.astype(np.float64)
-        curvature = cells + self.rho
+        curvature = cells + self.rho  # diagonal of the Hessian of the row problem; the row weights cancel
         fitted = self.Q @ self.V
         for n_iter in range(1, max_iter + 1):
             goal = (fitted - self.dual) / self.root
             Z = project_weighted((cells * D + self.rho * goal) / curvature, curvature)
-            scaled = self.root * Z
+            scaled = self.root * Z  # in the coordinates of Q, where the step length 1 is safe
             V = shrink(self.V + self.Q.T @ (scaled + self.dual - fitted), alpha / self.rho)
             fitted = self.Q @ V
             apart = scaled - fitted

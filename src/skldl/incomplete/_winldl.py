@@ -133,7 +133,7 @@ class WInLDL(ProjectedLinearLDL):
             of_missing = (1.0 + step / n_steps) ** (2.0 * mean)
             squares = np.where(observed, of_observed, of_missing)
             target = np.where(observed, D, fitted)
-            curvature = squares + self.rho
+            curvature = squares + self.rho  # diagonal of the Hessian of the row problem
             Z = project_weighted((squares * target + self.rho * (fitted + dual)) / curvature, curvature)
             W = linalg.cho_solve(solve, weighted.T @ (Z - dual))
             fitted = X @ W

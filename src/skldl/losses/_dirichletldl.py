@@ -179,6 +179,7 @@ class DirichletLDL(LinearSoftmaxLDL):
             a = concentrations(scores)
             values, slope = row_loss(a, D)
             more, more_slope = divergence_from_uniform(a)
+            # the derivative of softplus is the logistic function
             of_scores = (slope + self.prior_weight * more_slope) * special.expit(scores) * weight[:, None]
             value = float(weight @ (values + self.prior_weight * more)) + 0.5 * alpha * float(np.vdot(U, U))
             gradient = np.asarray(design.T @ of_scores) + alpha * U

@@ -127,6 +127,7 @@ def votes_ranks(counts: FloatArray, P: FloatArray, concentration: FloatArray, ra
     a, b = beta_parameters(P, concentration)
     totals = counts.sum(axis=1, keepdims=True)
     step = stats.betabinom.pmf(counts, totals, a, b)
+    # the position within the step is random: ranks of discrete votes are then uniform if the spread is right
     below = np.where(counts > 0, stats.betabinom.cdf(counts - 1, totals, a, b), 0.0)
     return np.asarray(below + check_random_state(random_state).uniform(size=counts.shape) * step)
 
