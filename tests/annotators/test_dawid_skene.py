@@ -167,6 +167,13 @@ def test_severity_and_spread_are_found(simulate):
     assert by_name.severity_[by_name.annotators_.index(4)] > by_name.severity_[by_name.annotators_.index(0)] + 1
 
 
+def test_one_vote_for_each_rater_has_a_maximum_of_the_likelihood():
+    """It determines neither severity nor spread: the Hessian is singular without a ridge."""
+    model = DawidSkene("ordinal", prior_strength=0.0).fit([[0, 1, 2]])
+    np.testing.assert_allclose(model.confusion_.sum(axis=2), 1)
+    assert model.severity_[0] < model.severity_[1] < model.severity_[2]
+
+
 def test_partial_fit_learns_what_fit_learns(simulate, one_coin_raters):
     truth, votes = simulate(one_coin_raters([0.9, 0.85, 0.8, 0.7, 0.6, 0.34], 3), 600, 4)
     order = np.random.default_rng(1).permutation(len(votes["item"]))
@@ -310,6 +317,8 @@ def test_a_matrix_of_pseudo_counts_and_the_warning():
     rows = [["a", "b"], ["a", "a"], ["b", "b"]]
     by_matrix = DawidSkene(prior_strength=[[1.4, 0.6], [0.6, 1.4]]).fit(rows)
     np.testing.assert_allclose(by_matrix.posterior_, DawidSkene().fit(rows).posterior_)
+    certain = DawidSkene("ordinal", prior_strength=[[1.0, 0.0], [0.0, 1.0]]).fit(rows)  # no pseudo-count of an error
+    assert certain.labels_[1:] == ["a", "b"]
     with pytest.warns(ConvergenceWarning, match="Raise max_iter"):
         DawidSkene(max_iter=1).fit(rows)
     assert clone(by_matrix).get_params()["prior_strength"] == [[1.4, 0.6], [0.6, 1.4]]

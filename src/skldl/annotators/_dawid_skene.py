@@ -80,6 +80,7 @@ class OrderedProbit:
     _MAX_SLOPE = 50.0  # in units of one over the smallest distance of two labels: errors then have no probability
     _MIN_SLOPE = 1e-3  # in the same unit: answers at both ends are then equally probable whatever the truth
     _RIDGE = 1e-9  # relative: keeps the Hessian invertible where answers do not determine both parameters
+    _MAX_EDGE = 40.0  # of an edge in standard deviations: the normal density beyond is 0 in double precision
     _MIN_STEP = 1e-9  # fraction of a Newton step at which halving ends
     _MIN_GAIN = 1e-9  # relative gain of a step at which a rater has converged within one M-step
 
@@ -144,22 +145,21 @@ class OrderedProbit:
 
     def _derivatives(self, counts: FloatArray, slope: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient and Hessian in (slope, shift) of the log-likelihood, for each rater."""
-        upper, lower = self._edges(slope, shift)
         probability = np.maximum(self.probabilities(slope, shift), MIN_PROBABILITY)
-        x = {
-            "upper": np.where(np.isfinite(upper), self._upper[None, None, :] - self.values[None, :, None], 0.0),
-            "lower": np.where(np.isfinite(lower), self._lower[None, None, :] - self.values[None, :, None], 0.0),
-        }
-        density = {"upper": _density(upper), "lower": _density(lower)}
-        curve = {
-            "upper": -np.where(np.isfinite(upper), upper, 0.0) * density["upper"],
-            "lower": -np.where(np.isfinite(lower), lower, 0.0) * density["lower"],
-        }
-        d_slope = x["upper"] * density["upper"] - x["lower"] * density["lower"]
-        d_shift = -(density["upper"] - density["lower"])
-        dd_slope = x["upper"] ** 2 * curve["upper"] - x["lower"] ** 2 * curve["lower"]
-        dd_mixed = -(x["upper"] * curve["upper"] - x["lower"] * curve["lower"])
-        dd_shift = curve["upper"] - curve["lower"]
+        # first and second derivatives of the probabilities: contributions of the upper edges minus those of the lower
+        d_slope, d_shift, dd_slope, dd_mixed, dd_shift = np.zeros((5, *counts.shape))
+        thresholds = (self._upper, 1.0), (self._lower, -1.0)
+        for edge, (threshold, sign) in zip(self._edges(slope, shift), thresholds, strict=True):
+            z = np.clip(edge, -self._MAX_EDGE, self._MAX_EDGE)
+            density = sign * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+            # derivative of the edge by the slope (by the shift it is −1); at an infinite edge any finite number serves
+            x = np.where(np.isfinite(threshold), threshold, 0.0) - self.values[:, None]
+            curve = -z * density
+            d_slope += x * density
+            d_shift -= density
+            dd_slope += x**2 * curve
+            dd_mixed -= x * curve
+            dd_shift += curve
         # quotients first: squares of the smallest probabilities would underflow
         d_slope, d_shift = d_slope / probability, d_shift / probability
         dd_slope, dd_mixed, dd_shift = dd_slope / probability, dd_mixed / probability, dd_shift / probability
@@ -169,11 +169,6 @@ class OrderedProbit:
         hessian[:, 1, 1] = (counts * (dd_shift - d_shift**2)).sum(axis=(1, 2))
         hessian[:, 0, 1] = hessian[:, 1, 0] = (counts * (dd_mixed - d_slope * d_shift)).sum(axis=(1, 2))
         return gradient, hessian
-
-
-def _density(x: FloatArray) -> FloatArray:
-    """Standard normal density; infinite edges are replaced by 40, where it is 0 up to 1e-348."""
-    return np.exp(-0.5 * np.where(np.isfinite(x), x, 40.0) ** 2) / np.sqrt(2 * np.pi)
 
 
 @dataclass
