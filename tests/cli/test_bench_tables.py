@@ -22,7 +22,7 @@ OPTIONS = "--candidates mean --measures kl --folds 2 --jobs 1 --protocol nested"
         ("bench --datasets Artificial --decimal ,", "--decimal applies to tables"),
     ],
 )
-def test_roles_without_a_table_are_refused(here, cli, line, message):
+def test_roles_without_a_table_are_rejected(here, cli, line, message):
     assert message in cli(f"{line} {OPTIONS}", status=2).err
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skldl.data import TableFile, TableWriter, load_dataset
-from skldl.data._formats import FORMATS, suffixes_with
+from skldl.data._formats import FORMATS, suffixes_with  # the one table of formats is what is tested
 
 
 @pytest.fixture

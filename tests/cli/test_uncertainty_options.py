@@ -61,7 +61,7 @@ def test_a_model_without_intervals_names_the_option(folder, cli):
         ("1,0.5,0.2,\n2,0.4,,\n3,0.1,0.2,0.7\n4,0.4,0.5,0.1\n", "fill the table with skldl.incomplete.complete"),
     ],
 )
-def test_rows_that_cannot_calibrate_are_refused_with_a_cure(tmp_path, cells, message, cli):
+def test_rows_that_cannot_calibrate_are_rejected_with_advice(tmp_path, cells, message, cli):
     labels = "no,yes" if cells.count(",") == 2 * cells.count("\n") else "no,yes,maybe"
     (tmp_path / "t.csv").write_text(f"x,{labels}\n{cells}")
     command = ["fit", str(tmp_path / "t.csv"), "--labels", labels, "--model", "mean", "--intervals"]

@@ -125,7 +125,7 @@ def test_the_command(faces_model, tmp_path, cli):
     assert "Name an output" in cli(["export", str(faces_model)], status=2).err
 
 
-def test_the_command_refuses_with_the_name_of_the_part(faces, tmp_path, cli):
+def test_the_command_rejects_with_the_name_of_the_part(faces, tmp_path, cli):
     made = fit_table(faces, Columns("emo_*", drop=["person"]), model="aa-knn", settings={"n_neighbors": 3})
     path = skldl.save(made.model, tmp_path / "near.skldl", description=made.description)
     printed = cli(["export", str(path), "--onnx", str(tmp_path / "near.onnx")], status=2).err

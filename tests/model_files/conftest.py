@@ -74,7 +74,7 @@ class File:
             archive.writestr("model.skops", buffer.getvalue())
         return self.path
 
-    def refuses(self, match):
+    def rejects(self, match):
         with pytest.raises(ModelFileError, match=match):
             skldl.load(self.write())
 

@@ -1,4 +1,4 @@
-"""Crafted archives: types, sizes, headers, members and descriptions are refused before anything is built."""
+"""Crafted archives: types, sizes, headers, members and descriptions are rejected before anything is built."""
 
 import hashlib
 import io
@@ -26,20 +26,20 @@ MEAN = skldl.MeanDistribution().fit(X, D)
 def test_types_and_loaders(opened):
     file = opened(MEAN)
     file.attribute("n_labels_")["__loader__"] = "PartialNode"
-    file.refuses("made by PartialNode")
+    file.rejects("made by PartialNode")
     file = opened(FOREST)
     for _, node in file.nodes(loader="TreeNode"):
         node["__loader__"] = "ConstructorFromReduceNode"
-    file.refuses("ConstructorFromReduceNode")
+    file.rejects("ConstructorFromReduceNode")
     file = opened(MEAN)
     file.schema["protocol"] = 1
-    file.refuses("does not follow protocol")
+    file.rejects("does not follow protocol")
     file = opened(MEAN)
     file.schema.update(__module__="sklearn.cluster._kmeans", __class__="KMeans")
-    file.refuses(r"holds the type sklearn\.cluster\._kmeans\.KMeans.*trusted=\['sklearn\.cluster")
+    file.rejects(r"holds the type sklearn\.cluster\._kmeans\.KMeans.*trusted=\['sklearn\.cluster")
     file = opened(MEAN)
     file.schema = file.attribute("label_names_") | {"protocol": 2}
-    file.refuses("not an estimator")
+    file.rejects("not an estimator")
     model = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()).fit(X, D.argmax(axis=1))
     np.testing.assert_array_equal(skldl.load(opened(model).write()).predict(X), model.predict(X))
 
@@ -48,20 +48,20 @@ def test_one_identity_is_one_object(opened):
     file = opened(FOREST)
     trees = [node for _, node in file.nodes(loader="TreeNode")]
     trees[0]["__id__"] = trees[1]["__id__"]
-    file.refuses("described in two ways")
+    file.rejects("described in two ways")
 
 
 def test_sizes(opened):
     file = opened(MEAN)
     file.members["bomb.npy"] = bytes(2**29)
-    file.refuses("bytes when unpacked, more than 536,870,912")
+    file.rejects("bytes when unpacked, more than 536,870,912")
     assert file.path.stat().st_size < 2**20
     file = opened(MEAN)
     node = file.attribute("distribution_")
     copies = [{**node, "__id__": f"copy {i}"} for i in range(300)]
     file.members[node["file"]] = file.members[node["file"]].ljust(2**21)
     file.attribute("label_names_").update(content=copies)
-    file.refuses("bytes when unpacked")
+    file.rejects("bytes when unpacked")
     path = skldl.save(MEAN, file.path)
     with pytest.raises(ModelFileError, match=r"max_bytes=\d+"):
         skldl.load(path, max_bytes=100)
@@ -86,10 +86,10 @@ def test_headers_of_arrays(opened):
         changed = whole.replace(old, new)
         assert changed != whole
         file.members[file.attribute("distribution_")["file"]] = changed
-        file.refuses("cannot be rebuilt")
+        file.rejects("cannot be rebuilt")
     file = opened(MEAN)
     file.attribute("distribution_")["file"] = "nothing.npy"
-    file.refuses("an array is missing")
+    file.rejects("an array is missing")
 
 
 def test_nesting(opened):
@@ -98,7 +98,7 @@ def test_nesting(opened):
     for _ in range(400):
         node["content"] = [{"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}]
         node = node["content"][0]
-    file.refuses("nested too deeply")
+    file.rejects("nested too deeply")
 
 
 def test_members_of_the_archive(opened):
@@ -164,7 +164,7 @@ def test_wild_indices_of_sparse_rows(opened, part):
     changed = io.BytesIO()
     np.savez(changed, **arrays)
     file.members[name] = changed.getvalue()
-    file.refuses("rebuilt with the packages installed here: ind")
+    file.rejects("rebuilt with the packages installed here: ind")
 
 
 def test_sparse_rows_are_read_again(tmp_path):

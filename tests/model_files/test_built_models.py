@@ -1,4 +1,4 @@
-"""Crafted model files: each attack on compiled code or memory is refused with one clear error before its first use."""
+"""Crafted model files: each attack on compiled code or memory is rejected with one clear error before its first use."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def test_nodes_of_trees(opened, field, value, match):
     nodes = file.array("nodes")
     nodes[field][np.flatnonzero(nodes["left_child"] >= 0)[0]] = value
     file.put_array("nodes", nodes)
-    file.refuses(match)
+    file.rejects(match)
 
 
 def test_a_node_with_two_parents_and_a_tree_without_nodes(opened):
@@ -55,12 +55,12 @@ def test_a_node_with_two_parents_and_a_tree_without_nodes(opened):
     nodes = file.array("nodes")
     nodes["left_child"][0] = nodes["right_child"][0]
     file.put_array("nodes", nodes)
-    file.refuses("a tree has a cycle")
+    file.rejects("a tree has a cycle")
     file = opened(FOREST)
     for name in ("nodes", "values"):
         file.put_array(name, file.array(name)[:0])
     file.put_value("node_count", 0)
-    file.refuses("no nodes")
+    file.rejects("no nodes")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_node_with_two_parents_and_a_tree_without_nodes(opened):
 def test_what_trees_say_of_themselves(opened, name, value, match):
     file = opened(FOREST)
     file.put_value(name, value)
-    file.refuses(match)
+    file.rejects(match)
 
 
 def test_constructor_of_trees(opened):
@@ -84,16 +84,16 @@ def test_constructor_of_trees(opened):
         for _, node in file.nodes(loader="TreeNode"):
             node["__reduce__"]["args"]["content"][place]["content"] = json.dumps(value)
             node["__reduce__"]["args"]["content"][place]["__id__"] = f"changed {id(node)}"
-        file.refuses(match)
+        file.rejects(match)
     file = opened(FOREST)
     file.put_array("values", file.array("values")[:-1])
-    file.refuses("another number of values")
+    file.rejects("another number of values")
 
 
 def test_classes_of_forests(opened):
     file = opened(skldl.PTClassifier(RandomForestClassifier(2, random_state=0)).fit(X, D))
     file.put_value("n_classes_", 10**8)
-    file.refuses("other classes than its forest")
+    file.rejects("other classes than its forest")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_nodes_of_gradient_boosting(opened, field, value, match):
     nodes = file.array("nodes")
     nodes[field][0] = value
     file.put_array("nodes", nodes)
-    file.refuses(match)
+    file.rejects(match)
 
 
 def test_neighbour_trees_are_built_again(opened):
@@ -130,11 +130,11 @@ def test_compiled_code_is_not_given_the_state_of_neighbour_trees(opened):
         tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
         part = tree["content"]["content"][place]
         part["__class__" if place == 11 else "content"] = change
-        file.refuses("weights, or a distance other than euclidean, manhattan, chebyshev")
+        file.rejects("weights, or a distance other than euclidean, manhattan, chebyshev")
     file = opened(NEIGHBORS)
     tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
     tree["content"]["content"] = tree["content"]["content"][:3]
-    file.refuses("IndexError")
+    file.rejects("IndexError")
     for place, value, match in [(4, -1, "size of its leaves"), (0, [1.0], "no data")]:
         file = opened(NEIGHBORS)
         tree = next(node for _, node in file.nodes(**{"class": "KDTree"}))
@@ -144,7 +144,7 @@ def test_compiled_code_is_not_given_the_state_of_neighbour_trees(opened):
             "__loader__": "JsonNode",
             "content": json.dumps(value),
         }
-        file.refuses(match)
+        file.rejects(match)
 
 
 def test_losses_and_seeds(opened):
@@ -154,11 +154,11 @@ def test_losses_and_seeds(opened):
             **node["content"],
             "content": [file.attribute("n_features_in_")],
         }
-    file.refuses("a loss holds more")
+    file.rejects("a loss holds more")
     file = opened(BOOSTING)
     for _, node in file.nodes(loader="RandomGeneratorNode"):
         node["content"]["seed_seq"]["content"]["pool_size"].update(content="1000000000", __id__="large")
-    file.refuses("a seed of another size")
+    file.rejects("a seed of another size")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_training_rows_of_neighbours(opened, name, match):
     if name == "_fit_X":
         file = opened(NEIGHBORS)
         file.put_array("_fit_X", file.array("_fit_X")[:, :2].copy())
-        file.refuses(match)
+        file.rejects(match)
         return
     file = opened(SPARSE_ROWS)
     matrices = [node for _, node in file.nodes(loader="SparseMatrixNode")]
@@ -182,7 +182,7 @@ def test_training_rows_of_neighbours(opened, name, match):
         buffer = io.BytesIO()
         np.savez(buffer, **content)
         file.members[matrix["file"]] = buffer.getvalue()
-    file.refuses("cannot be rebuilt")
+    file.rejects("cannot be rebuilt")
 
 
 @pytest.mark.parametrize("metric", ["minkowski", "manhattan", "chebyshev"])
@@ -197,7 +197,7 @@ def test_the_state_of_a_neighbour_tree(opened):
     model = skldl.AARegressor(KNeighborsRegressor(3, algorithm="kd_tree", metric="euclidean")).fit(X, D)
     file = opened(model)
     file.attribute("_tree")["content"]["content"][4] |= {"content": "0", "__id__": "other"}
-    file.refuses("no size of its leaves")
+    file.rejects("no size of its leaves")
     file = opened(model)  # with the placeholder that stands for a tree while a model is checked
     tree = file.attribute("_tree")
     state = tree["content"]["content"]
@@ -208,7 +208,7 @@ def test_the_state_of_a_neighbour_tree(opened):
     content = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode", "key_types": names}
     tree |= {"__module__": "skldl._model_file_checks", "__class__": "NeighbourTree"}
     tree["content"] = {**content, "content": parts}
-    file.refuses("unknown distance")
+    file.rejects("unknown distance")
 
 
 def test_neighbours_by_the_manhattan_distance(tmp_path):
@@ -226,12 +226,12 @@ def test_support_vectors(opened):
     }.items():
         file = opened(VECTORS)
         file.put_array(name, change(file.array(name)))
-        file.refuses("SVM")
+        file.rejects("SVM")
     model = make_pipeline(StandardScaler(), SVC()).fit(X, D.argmax(axis=1))
     file = opened(model)
     np.testing.assert_array_equal(skldl.load(file.write()).predict(X), model.predict(X))
     file.put_array("_n_support", np.array([1, 1, 1], dtype=np.int32))
-    file.refuses("differ in number from what it states")
+    file.rejects("differ in number from what it states")
 
 
 WORDS = np.array([["u"], ["v"], ["w"], ["w"]] * 10, dtype=object)
@@ -241,20 +241,20 @@ def test_columns_of_categories(opened):
     model = make_pipeline(OneHotEncoder(), skldl.MeanDistribution()).fit(WORDS, D)
     file = opened(model)
     file.put_value("_n_features_outs", [1])
-    file.refuses("category is outside of 0 to 0")
+    file.rejects("category is outside of 0 to 0")
     model = make_pipeline(OneHotEncoder(max_categories=2), skldl.SABFGS()).fit(WORDS, D)
     file = opened(model)
     np.testing.assert_array_equal(skldl.load(file.write()).predict(WORDS), model.predict(WORDS))
     file.put_value("_infrequent_indices", [[77]])
-    file.refuses("rare category is outside")
+    file.rejects("rare category is outside")
     numbers = np.arange(4.0).repeat(10)[:, None]
     file = opened(make_pipeline(OneHotEncoder(), skldl.SABFGS()).fit(numbers, D))
     buffer = io.BytesIO()
     np.save(buffer, np.array([3.0, 1.0, 0.0, 2.0]))
     file.members[file.attribute("categories_")["content"][0]["file"]] = buffer.getvalue()
-    file.refuses("categories are not sorted")
+    file.rejects("categories are not sorted")
     file = opened(make_pipeline(OneHotEncoder(drop="first"), skldl.SABFGS()).fit(WORDS, D))
-    file.refuses("drop")
+    file.rejects("drop")
 
 
 @pytest.mark.parametrize(
@@ -271,24 +271,24 @@ def test_text(opened, name, value, match):
     model = make_pipeline(TfidfVectorizer(), skldl.SABFGS()).fit(["one two", "three"] * 20, D)
     file = opened(model)
     file.put_value(name, value)
-    file.refuses(match)
+    file.rejects(match)
 
 
-def test_caches_on_disk_and_shadowed_methods_are_refused(opened, tmp_path):
+def test_caches_on_disk_and_shadowed_methods_are_rejected(opened, tmp_path):
     file = opened(make_pipeline(StandardScaler(), skldl.MeanDistribution(), memory=str(tmp_path)).fit(X, D))
-    file.refuses("cache on disk")
+    file.rejects("cache on disk")
     file = opened(make_pipeline(StandardScaler(), skldl.MeanDistribution()).fit(X, D))
     file.put_value("n_features_in_", -3)
-    file.refuses("not a number of features")
+    file.rejects("not a number of features")
     file = opened(skldl.AAKNN(n_jobs=2).fit(X, D))
     file.put_value("n_jobs", 10**6)
-    file.refuses("n_jobs=1000000")
+    file.rejects("n_jobs=1000000")
     for name in ("predict", "_linear_scores"):  # a method, and what the class says that it can
         file = opened(MEAN)
         state = file.schema["content"]
         state["content"][name] = state["content"]["n_labels_"]
         state["key_types"]["content"].append(state["key_types"]["content"][0])
-        file.refuses(f"an attribute replaces MeanDistribution.{name}")
+        file.rejects(f"an attribute replaces MeanDistribution.{name}")
 
 
 def test_random_numbers(opened):
@@ -298,18 +298,18 @@ def test_random_numbers(opened):
     file = opened(model)
     np.testing.assert_array_equal(skldl.load(file.write()).predict(X), model.predict(X))
     file.put_value("pos", 10**6)
-    file.refuses("position in random numbers")
+    file.rejects("position in random numbers")
     file = opened(BOOSTING)
     for key, node in list(file.nodes()):
         if key == "bit_generator" and node["__loader__"] == "JsonNode":
             node["content"] = '"Philox"'
-    file.refuses("cannot be rebuilt|random numbers come from")
+    file.rejects("cannot be rebuilt|random numbers come from")
 
 
 def test_labels_and_their_names(opened):
     file = opened(MEAN)
     file.put_value("n_labels_", 10**9)
-    file.refuses("not as many as their names")
+    file.rejects("not as many as their names")
 
 
 def test_an_algorithm_checks_its_own_arrays_unless_it_is_trusted(opened, monkeypatch):
@@ -321,7 +321,7 @@ def test_an_algorithm_checks_its_own_arrays_unless_it_is_trusted(opened, monkeyp
     file = opened(MEAN)
     skldl.load(file.write())
     file.put_array("distribution_", -file.array("distribution_"))
-    file.refuses("a degree is negative")
+    file.rejects("a degree is negative")
     skldl.load(file.path, trusted=["skldl.baseline.MeanDistribution"])
 
 

@@ -1,4 +1,4 @@
-"""What the figures show is what they were given; what they compute is right; what they refuse, they explain."""
+"""What the figures show is what they were given; what they compute is right; what they reject, they explain."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,7 +47,7 @@ def test_names_come_from_the_estimator_the_table_or_the_caller():
 
 
 @pytest.mark.parametrize("empty", [{}])
-def test_empty_mappings_are_refused(empty):
+def test_empty_mappings_are_rejected(empty):
     with pytest.raises(ValueError, match="predictions is empty"):
         plots.ResidualsDisplay.from_predictions([[0.5, 0.5]], empty)
     with pytest.raises(ValueError, match="estimators is empty"):
@@ -314,7 +314,7 @@ class TestCurves:
         assert y == pytest.approx(np.mean(display.values["Mean"]))
         assert x == pytest.approx(stats.gmean(display.seconds["Mean"]))
 
-    def test_unknown_measures_are_refused(self):
+    def test_unknown_measures_are_rejected(self):
         with pytest.raises(ValueError, match="'clarke' is not known"):
             plots.QualityTimeDisplay.from_estimator(MeanDistribution(), self.X, self.D, measure="clarke")
 

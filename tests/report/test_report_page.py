@@ -326,7 +326,7 @@ def test_the_same_records_give_the_same_page(healthy, text):
     assert render_report(StudyResults.load(healthy), healthy) == text
 
 
-def test_an_empty_record_file_is_refused(tmp_path):
+def test_an_empty_record_file_is_rejected(tmp_path):
     (tmp_path / "records.jsonl").write_text("")
     with pytest.raises(RecordsError):
         write_report(tmp_path)

@@ -56,10 +56,10 @@ def make_client(faces_model, numbers_model):
     testclient = pytest.importorskip("starlette.testclient", reason="needs the extra serve, and httpx")
     services = []
 
-    def make(*, limits=None, paths=None, raise_errors=True, **options):
+    def make(*, limits=None, paths=None, raise_errors=True, log_requests=False, **options):
         service = Service(paths or {"faces": faces_model, "numbers": numbers_model}, limits or Limits())
         services.append(service)
-        app = make_app(service, log_requests=False, **options)
+        app = make_app(service, log_requests=log_requests, **options)
         client = testclient.TestClient(app, base_url="http://localhost", raise_server_exceptions=raise_errors)
         client.service = service
         return client

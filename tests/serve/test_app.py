@@ -304,7 +304,7 @@ def test_keys(make_client, rows):
     assert {client.get(path).status_code for path in ("/", "/health", "/ready")} == {200}
 
 
-def test_other_hosts_are_refused_without_a_key(client, make_client):
+def test_other_hosts_are_rejected_without_a_key(client, make_client):
     assert client.get("/schema", headers={"host": "evil.example:8000"}).status_code == 421
     assert client.get("/schema", headers={"host": "[::1]:8000"}).status_code == 200
     assert make_client(any_host=True).get("/schema", headers={"host": "evil.example"}).status_code == 200

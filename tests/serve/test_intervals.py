@@ -15,9 +15,9 @@ class Calibration:
 
 
 def test_intervals_are_passed_on(client, rows, monkeypatch):
-    refused = client.post("/predict?level=0.8", json=rows[:1])
-    assert refused.status_code == 422
-    assert "--intervals" in refused.json()["error"]["message"]
+    rejected = client.post("/predict?level=0.8", json=rows[:1])
+    assert rejected.status_code == 422
+    assert "--intervals" in rejected.json()["error"]["message"]
     for model in client.service.models.values():
         monkeypatch.setattr(model, "intervals", Calibration())
     for body in (rows[:2], [rows[0] | {"age": "31"}]):
@@ -63,13 +63,13 @@ def test_intervals_have_the_words_of_the_command(make_client, votes_model, tmp_p
     assert client.get("/schema").json()["covers"] == ["given", "true"]
 
 
-def test_intervals_that_a_model_does_not_have_are_refused(client, rows, monkeypatch):
+def test_intervals_that_a_model_does_not_have_are_rejected(client, rows, monkeypatch):
     assert client.get("/schema").json()["covers"] == []
-    refused = client.post("/predict?covers=true", json=rows[:1])
-    assert (refused.status_code, "--intervals" in refused.text) == (422, True)
+    rejected = client.post("/predict?covers=true", json=rows[:1])
+    assert (rejected.status_code, "--intervals" in rejected.text) == (422, True)
     unknown = client.post("/predict?covers=all", json=rows[:1])
     assert (unknown.status_code, "given, true" in unknown.text) == (400, True)
     monkeypatch.setattr(client.service.model(None), "intervals", Calibration())
-    refused = client.post("/predict?covers=true", json=rows[:1])
-    assert (refused.status_code, "--kind counts" in refused.text) == (422, True)
+    rejected = client.post("/predict?covers=true", json=rows[:1])
+    assert (rejected.status_code, "--kind counts" in rejected.text) == (422, True)
     assert client.post("/predict?covers=given", json=rows[:1]).status_code == 200

@@ -170,7 +170,7 @@ def test_a_key_from_the_environment(faces_model, rows):
     assert not [line for line in lines if line["event"] == "request"]
 
 
-def refused(*arguments, key=""):
+def rejected(*arguments, key=""):
     environment = {**os.environ, "SKLDL_API_KEY": key}
     done = subprocess.run(
         [*SKLDL, "serve", *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=60
@@ -185,7 +185,7 @@ def test_a_port_that_is_taken(faces_model):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        assert "cannot be taken" in refused(faces_model, "--port", taken.getsockname()[1])
+        assert "cannot be taken" in rejected(faces_model, "--port", taken.getsockname()[1])
 
 
 def test_addresses_that_others_reach_need_a_key():
