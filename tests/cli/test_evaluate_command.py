@@ -35,7 +35,7 @@ def test_labels_that_never_vary_have_no_skill_and_no_width_by_any_measure(here, 
     assert "-0.000" not in shown
 
 
-def test_a_large_table_is_told_that_it_gets_no_coverage(here, cli, monkeypatch):
+def test_a_large_table_gets_no_coverage_and_a_note(here, cli, monkeypatch):
     line = "evaluate faces.csv --labels 'emo_*' --drop person --models mean --measures kl --folds 2 --jobs 1"
     small = cli(f"{line} --out small")
     assert "Coverage" in small.out

@@ -225,7 +225,7 @@ def test_a_file_without_rows_is_passed_over(ratings_folder, cli):
         ("all.csv --labels 'r_*' --stream --keep-rows 0", "--keep-rows 0 must be from 1"),
     ],
 )
-def test_what_cannot_be_is_rejected_with_the_cure(ratings_folder, cli, line, message):
+def test_what_cannot_be_is_rejected_with_advice(ratings_folder, cli, line, message):
     np.savez("all.npz", X=np.zeros((3, 1)), D=np.full((3, 2), 0.5))
     assert message in cli(f"fit {line} --out m.skldl", status=2).err
     assert not (ratings_folder / "m.skldl").exists()

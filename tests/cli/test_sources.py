@@ -110,7 +110,7 @@ def test_evaluate_arrays_with_given_folds_and_run_it_again(cli, source, monkeypa
     np.testing.assert_array_equal(first.means("kl"), StudyResults.load("second").means("kl"))
 
 
-def test_evaluate_cuts_prose_as_told(cli, monkeypatch):
+def test_evaluate_cuts_prose_as_chosen(cli, monkeypatch):
     monkeypatch.setattr("skldl.cli._study_output._report_line", lambda results, folder: "")
     rng = np.random.default_rng(0)
     warm = rng.random(60) < 0.5
