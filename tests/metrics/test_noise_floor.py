@@ -110,6 +110,12 @@ def test_polynomials_are_unbiased_whatever_the_truth():
     assert second == pytest.approx((d**2).sum(), rel=0.02)
 
 
+def test_two_votes_are_one_pair():
+    floors = noise_floor(np.array([[2, 0], [1, 1], [0, 2], [1, 1]]), ["squared_euclidean", "inner_product"])
+    assert floors["inner_product"].value == 0.5  # half of the pairs agree
+    assert floors["squared_euclidean"].value == 0.25
+
+
 def test_rows_with_different_numbers_of_votes_and_single_votes():
     generator = np.random.default_rng(0)
     truth = generator.dirichlet([2.0, 3.0, 4.0], 1000)
