@@ -1,4 +1,4 @@
-"""Dawid-Skene: against a dense EM written out, against crowd-kit, against numerical optimisation; input and refusal."""
+"""Dawid-Skene: against a dense EM written out, against crowd-kit, against numerical optimisation; input and rejection."""
 
 import warnings
 
@@ -199,7 +199,7 @@ def test_partial_fit_learns_what_fit_learns(simulate, one_coin_raters):
     assert right.mean() > 0.85
 
 
-def test_partial_fit_takes_gold_and_refuses_second_answers():
+def test_partial_fit_takes_gold_and_rejects_second_answers():
     votes = [["a", "a", "b"], ["b", "b", "a"], ["a", "b", "b"]]
     model = DawidSkene("one-coin").fit(votes, gold={2: "b"})
     assert model.labels_[2] == "b"

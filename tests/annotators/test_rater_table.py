@@ -154,7 +154,7 @@ def test_columns_rows_and_frame(crowd):
     assert len(repr(table)) < 120
 
 
-def test_from_votes_takes_model_table_and_refuses_unknown_raters():
+def test_from_votes_takes_model_table_and_rejects_unknown_raters():
     rows = [["a", "a", "b"], ["b", "b", "a"], ["a", "a", "a"], ["b", "b", "a"]]
     model = DawidSkene("one-coin").fit(rows)
     np.testing.assert_allclose(

@@ -115,6 +115,6 @@ def test_bad_scores(options, error, words):
         ({"shift": np.nan}, "shift=nan"),
     ],
 )
-def test_options_that_do_not_apply_are_refused(options, words):
+def test_options_that_do_not_apply_are_rejected(options, words):
     with pytest.raises(ValueError, match=words):
         from_scores([[1.0, 2.0]], **options)

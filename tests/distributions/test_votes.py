@@ -176,7 +176,7 @@ def test_noise_ceiling_meets_what_the_true_distributions_score(kind):
         assert abs(best - ceiling[name].split_half) > 1.2 * true_loss
 
 
-def test_noise_ceiling_is_repeatable_takes_weights_and_refuses_what_it_cannot_do():
+def test_noise_ceiling_is_repeatable_takes_weights_and_rejects_what_it_cannot_do():
     truth = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     rows = _draw(truth, 6, 0)
     votes = from_votes(rows, labels=[0, 1, 2])

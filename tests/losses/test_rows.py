@@ -103,6 +103,6 @@ def test_sum_of_losses():
 
 
 @pytest.mark.parametrize("bad", ["emd", {}, {"emd": 1.0}, {"cad": -1.0}, 3])
-def test_unknown_losses_are_refused(bad):
+def test_unknown_losses_are_rejected(bad):
     with pytest.raises(ValueError, match=r"loss|coefficient"):
         resolve_loss(bad)

@@ -19,18 +19,18 @@ def test_power_leads_from_city_block_to_chebyshev(pair):
 
 
 @pytest.mark.parametrize("power", [0.5, np.inf, np.nan])
-def test_bad_power_is_refused(power):
+def test_bad_power_is_rejected(power):
     with pytest.raises(ValueError, match="power="):
         metrics.minkowski.with_options(power=power)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "2"])
-def test_bad_k_is_refused(k):
+def test_bad_k_is_rejected(k):
     with pytest.raises(ValueError, match="k="):
         metrics.top_k.with_options(k=k)
 
 
-def test_unknown_option_is_refused():
+def test_unknown_option_is_rejected():
     with pytest.raises(TypeError, match=r"top_k has no option 'j'. Its options: k."):
         metrics.top_k.with_options(j=3)
     with pytest.raises(TypeError, match=r"clark has no option 'eps'. Its options: none."):
@@ -57,7 +57,7 @@ def test_values_of_ordered_labels(pair):
 
 
 @pytest.mark.parametrize("values", [[1], [1, 1, 2], [1, 3, 2], [0, np.nan], [[1, 2]]])
-def test_bad_values_are_refused(values):
+def test_bad_values_are_rejected(values):
     with pytest.raises(ValueError, match="values="):
         metrics.earth_mover.with_options(values=values)
 

@@ -263,7 +263,7 @@ def test_skill_carries_the_floor_and_the_share_explained():
     assert "explained" not in repr(without)
 
 
-def test_votes_that_are_not_those_of_the_rows_are_refused():
+def test_votes_that_are_not_those_of_the_rows_are_rejected():
     counts = np.array([[3, 1], [2, 2], [0, 4]])
     D, P = counts / 4, np.full((3, 2), 0.5)
     with pytest.raises(DataError, match=r"Row 2 of D_true .* without smoothing"):

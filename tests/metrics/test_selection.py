@@ -219,12 +219,12 @@ def test_same_seed_same_choice(selection):
         {"dissimilarity": "cosine"},
     ],
 )
-def test_bad_settings_are_refused(settings):
+def test_bad_settings_are_rejected(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
         select_measures(**settings)
 
 
-def test_bad_data_are_refused():
+def test_bad_data_are_rejected():
     rows = [[0.5, 0.5]] * 12
     with pytest.raises(ValueError, match="Pass both D_true and D_pred"):
         select_measures(rows)

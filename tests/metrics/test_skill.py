@@ -273,7 +273,7 @@ def test_bad_arguments_get_a_clear_error(data):
         skill(D, P, [[1, 1, 1, 1]])
 
 
-def test_missing_groups_are_refused(data):
+def test_missing_groups_are_rejected(data):
     D, P, reference = data
     groups = np.array(["a", "b", np.nan] + ["c"] * (len(D) - 3), dtype=object)
     with pytest.raises(DataError, match="missing values, the first in row 2"):
