@@ -124,7 +124,7 @@ def test_entropy_against_scipy():
     ],
     ids=["nan", "inf", "minus inf", "complex", "masked", "dates", "durations", "text", "ragged"],
 )
-def test_what_is_no_finite_number_is_refused(function, rows):
+def test_what_is_no_finite_number_is_rejected(function, rows):
     with pytest.raises(DataError):
         getattr(simplex, function)(rows)
 

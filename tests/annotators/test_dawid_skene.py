@@ -1,4 +1,4 @@
-"""Dawid-Skene: against a dense EM written out, against crowd-kit, against numerical optimisation; input and rejection."""
+"""Dawid-Skene: against a dense EM written out, crowd-kit and numerical optimisation; bad input."""
 
 import warnings
 
