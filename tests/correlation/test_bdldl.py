@@ -48,7 +48,7 @@ def test_minimises_its_objective():
     assert objective(end) - optimize.minimize(objective, end, method="BFGS").fun < 1e-12
 
 
-def test_without_the_way_back_it_is_ridge():
+def test_without_the_backward_term_it_is_ridge():
     X, D = make_distributions(30, 4, 3)
     ridge = Ridge(30 * 1e-2, fit_intercept=False).fit(X, D)
     np.testing.assert_allclose(BDLDL(1e-2, backward_weight=0).fit(X, D).coef_, ridge.coef_, atol=1e-10)

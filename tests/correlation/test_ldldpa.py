@@ -38,7 +38,7 @@ def test_without_both_terms_it_is_sabfgs():
     )
 
 
-def test_terms_do_what_they_are_for():
+def test_terms_raise_the_percentile_average_and_keep_the_variance():
     X, D = make_distributions(200, 3, 5, random_state=4)
     plain = LDLDPA(1e-3, rank_weight=0, variance_weight=0).fit(X, D).predict(X)
     ranked = LDLDPA(1e-3, rank_weight=1.0, variance_weight=0).fit(X, D).predict(X)

@@ -1,4 +1,4 @@
-"""The way back: rules, ties, round trips, weighted examples, bad input."""
+"""Conversions of distributions to labels, sets and ranks: rules, ties, round trips, weighted examples, bad input."""
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ def test_sets_there_and_back(sets):
 
 
 @given(DISTRIBUTIONS, st.floats(0.01, 1), st.integers(1, 5))
-def test_rules_keep_their_word(P, mass, top):
+def test_sets_satisfy_their_rule(P, mass, top):
     chosen = to_label_sets(P, mass=mass).astype(bool)
     held = np.where(chosen, P, 0).sum(axis=1)
     assert (held >= mass - 1e-9).all()

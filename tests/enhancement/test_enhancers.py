@@ -1,4 +1,4 @@
-"""Label enhancement: each enhancer against an oracle of its definition, and what all share."""
+"""Label enhancement: each enhancer against an oracle of its definition, and the common interface."""
 
 import tracemalloc
 
@@ -109,7 +109,7 @@ def test_ml_solves_the_bounded_problem():
     np.testing.assert_allclose(model.distributions_, softmax(scores), atol=1e-4)
 
 
-def test_ml_says_when_it_stopped_early():
+def test_ml_warns_when_it_stops_early():
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         ML(max_iter=2).fit(X, Y)
 

@@ -1,4 +1,4 @@
-"""IncomLDL and WInLDL: optimality conditions, oracles, agreement, and what they make of gaps."""
+"""IncomLDL and WInLDL: optimality conditions, oracles, and predictions from tables with gaps."""
 
 import numpy as np
 import pandas as pd
@@ -113,7 +113,7 @@ def test_the_constant_of_winldl_has_no_ridge():
         (WInLDL(), WInLDL(ridge=1e-5)),
     ],
 )
-def test_more_features_than_rows_are_no_trouble_for_the_defaults(chosen, published):
+def test_defaults_work_with_more_features_than_rows(chosen, published):
     """Two directions of much variance carry the signal, 118 of little variance carry noise."""
     generator = np.random.default_rng(0)
     Z = generator.normal(size=(300, 2))

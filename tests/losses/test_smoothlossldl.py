@@ -1,4 +1,4 @@
-"""SmoothLossLDL: the common checks, its limit SA-BFGS, scipy's optimiser as oracle, and order that pays."""
+"""SmoothLossLDL: the common checks, its limit SA-BFGS, scipy's optimiser as oracle, losses for ordered labels."""
 
 import numpy as np
 import pytest
@@ -91,7 +91,7 @@ def test_bad_hyperparameters(bad):
         SmoothLossLDL(**bad).fit(X, D)
 
 
-def test_a_run_that_is_cut_short_says_so():
+def test_a_run_that_stops_early_warns():
     X, D = make_distributions()
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         SmoothLossLDL("cad", max_iter=1).fit(X, D)

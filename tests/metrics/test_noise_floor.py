@@ -36,16 +36,16 @@ def loss(measure, value):
 
 
 @pytest.mark.parametrize(("kind", "n_votes", "tolerance"), [("dirichlet", 10, 0.05), ("bells", 20, 0.06)])
-def test_the_true_distributions_score_what_the_floor_says(kind, n_votes, tolerance):
+def test_the_floor_is_the_score_of_the_true_distributions(kind, n_votes, tolerance):
     errors = []
     for seed in range(5):
         generator = np.random.default_rng(seed)
         truth = true_distributions(kind, 400, generator)
         floors = noise_floor(generator.multinomial(n_votes, truth), PAPER_MEASURES, random_state=seed)
         many = np.repeat(truth, 20, axis=0)
-        shares = generator.multinomial(n_votes, many) / n_votes
+        fractions = generator.multinomial(n_votes, many) / n_votes
         errors.append(
-            [loss(m, floors[name].value) / loss(m, m(shares, many)) - 1 for name, m in PAPER_MEASURES.items()]
+            [loss(m, floors[name].value) / loss(m, m(fractions, many)) - 1 for name, m in PAPER_MEASURES.items()]
         )
     assert np.abs(np.mean(errors, axis=0)).max() < tolerance
 

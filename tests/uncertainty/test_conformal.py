@@ -137,7 +137,7 @@ def test_bounds_of_the_divergence_where_a_label_has_no_mass(calibrated):
         ([1.0, 1.0, 5.0], np.array([0, 0, 1]), 0.6, 5.0),
     ],
 )
-def test_quantile_counts_as_the_theorem_says(calibrated, scores, groups, level, radius):
+def test_quantile_is_that_of_the_theorem(calibrated, scores, groups, level, radius):
     model = calibrated("label", [float(score) for score in scores], groups=groups)
     assert model.predict_region(np.full((1, 3), 1 / 3), level).radius[0] == radius
 
@@ -288,7 +288,7 @@ def test_a_fitted_estimator_is_calibrated_as_it_is():
         ConformalLDL(fitted, method="prefit", adaptive=True).fit(X, D)
 
 
-def test_groups_and_strata_of_cv_plus_count_as_the_definition_says():
+def test_groups_and_strata_of_cv_plus_by_the_definition():
     X, D = draw(0, 60)
     groups, strata = np.repeat(np.arange(20), 3), np.repeat([0, 1], 30)
     model = ConformalLDL(MeanDistribution(), method="cv+", n_folds=5, random_state=0)

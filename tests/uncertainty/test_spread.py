@@ -1,4 +1,4 @@
-"""`DirichletSpread`: the concentration that data were drawn with, draws with the right moments, honest intervals."""
+"""`DirichletSpread`: the concentration of the data is found, draws have the right moments, intervals their coverage."""
 
 import numpy as np
 import pytest
@@ -128,7 +128,7 @@ def test_tiny_parameters_give_draws_without_nan():
     assert draws.max(axis=2).mean() > 0.95
 
 
-def test_intervals_cover_and_their_curve_says_so():
+def test_intervals_and_their_curve_have_the_coverage_of_their_level():
     X, D = draw(0, 1000)
     model = DirichletSpread(SABFGS(alpha=1e-4, fit_intercept=True), random_state=0).fit(X, D)
     X_new, D_new = draw(1, 1500)
