@@ -93,7 +93,7 @@ def weighted_softmax(scores: Any, weight: Any, *, safe: bool | None = None, fact
     shift = None
     if not safe:
         shift = xp.max(scores, axis=-2, keepdims=True)
-        scores -= shift
+        scores -= shift  # the largest becomes 0: exponentials cannot overflow, and their sum is at least 1
     exp_in_place(scores, xp)
     if factors is not None:
         scores *= factors

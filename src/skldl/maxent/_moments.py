@@ -166,6 +166,7 @@ class Moments(NamedTuple):
 
     def factors(self, scaling: str) -> FloatArray:
         """Numbers by which `skldl.SABFGSCV` multiplies the columns; 0 for constant ones."""
+        # a variance of sparse rows is a difference, which rounding can make negative
         deviations = np.sqrt(np.maximum(_diagonal(self.second(centred=True)), 0.0))
         factors = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
         if scaling == "standard":
@@ -275,6 +276,7 @@ def _joined(first: Moments, second: Moments) -> Moments:
     a, b = first, second
     products = a.products
     if a.about_mean:
+        # the root goes into delta, so that the outer product is exactly symmetric
         delta = (b.mean - a.mean) * np.sqrt(a.total * b.total / (a.total + b.total))
         products += np.multiply.outer(delta, delta) if products.ndim == 2 else delta**2
     products += b.products
@@ -361,6 +363,7 @@ def _facts(X: Any, low: Any, high: Any) -> tuple[Any, Any]:
         n_nonzero = np.bincount(columns, minlength=n_features).astype(np.float64)
         between = (values != low[columns]) & (values != high[columns])
         inside = np.bincount(columns[between], minlength=n_features).astype(np.float64)
+        # zeros that are not stored lie between minimum and maximum, too
         return n_nonzero, inside + ((low < 0) & (high > 0) & (n_nonzero < X.shape[0]))
     xp = namespace(X)
     ends = as_type_of(low, X), as_type_of(high, X)

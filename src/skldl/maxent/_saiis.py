@@ -308,6 +308,7 @@ class Scaling:
         length = float(np.linalg.norm(bend))
         factor = float(np.linalg.norm(step)) / length if length > 0 else 1.0
         while factor > MIN_EXTRAPOLATION:
+            # Varadhan and Roland (2008) with step length −factor: 1 leads to the third state
             candidate = self.state(first.theta + 2.0 * factor * step + factor**2 * bend, third.exponent)
             if candidate.loss < third.loss:
                 return candidate
@@ -607,7 +608,7 @@ def chebyshev_nodes(middle: float, half_width: float, count: int) -> tuple[Float
     """Chebyshev nodes, and the matrix that turns Chebyshev polynomials into Lagrange polynomials of the nodes."""
     angles = (np.arange(count) + 0.5) * np.pi / count
     at_nodes = np.cos(np.multiply.outer(np.arange(count), angles)) * (2.0 / count)
-    at_nodes[0] *= 0.5
+    at_nodes[0] *= 0.5  # the constant polynomial has twice the norm of the others at the nodes
     return middle + half_width * np.cos(angles), at_nodes
 
 

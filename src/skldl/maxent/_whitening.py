@@ -56,7 +56,7 @@ class Whitening:
     centred: bool = True  # over labels; False for models in which a common shift of the scores changes the loss
 
     def __post_init__(self) -> None:
-        self.hessian = self.diagonal(self.labels)
+        self.hessian = self.diagonal(self.labels)  # where it is zero nothing can be learned: such weights stay
         self.scale = np.divide(1.0, np.sqrt(self.hessian), out=np.zeros_like(self.hessian), where=self.hessian > 0)
 
     def diagonal(self, labels: FloatArray) -> FloatArray:
@@ -189,6 +189,7 @@ class RowSpace:
     def to_features(self, U: FloatArray) -> FloatArray:
         """Return diag(scale) right U."""
         Y = self.left @ (U / np.sqrt(self.eigenvalues)[:, None]) * self.root_weight[:, None]
+        # the mean is subtracted from the product, because centred sparse rows would not be sparse
         return np.asarray((self.X.T @ Y - np.multiply.outer(self.about, Y.sum(axis=0))) * self.scale[:, None] ** 2)
 
     def from_features(self, W: FloatArray) -> FloatArray:
