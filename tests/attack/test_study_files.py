@@ -17,7 +17,7 @@ import pytest
 
 from skldl.cli import main
 from skldl.experiments.store import read_records
-from skldl.experiments.study_file import _toml, load_study
+from skldl.experiments.study_file import _toml, load_study  # the standard library writes no TOML
 
 SECONDS = 60
 ROWS = "".join(f"{i},{'ab'[i % 2]},{i % 4},{i % 5 + 1},{7 - i % 5}\n" for i in range(20))
