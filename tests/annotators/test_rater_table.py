@@ -110,7 +110,7 @@ def test_flags_habit_contrary_and_too_few_votes(simulate, one_coin_raters):
     alone = table.rater.index("alone")
     assert table.n_compared[alone] == 0
     assert np.isnan(table.informedness[alone])
-    weights = table.weights()
+    weights = table.rater_weights()
     assert weights["contrary"] == 0
     assert weights["always one"] < 0.01
     assert 0 < weights["alone"] < max(weights.values())
@@ -158,7 +158,7 @@ def test_from_votes_takes_model_table_and_rejects_unknown_raters():
     rows = [["a", "a", "b"], ["b", "b", "a"], ["a", "a", "a"], ["b", "b", "a"]]
     model = DawidSkene("one-coin").fit(rows)
     np.testing.assert_allclose(
-        from_votes(rows, weights=model).D, from_votes(rows, weights=rater_table(model).weights()).D
+        from_votes(rows, weights=model).D, from_votes(rows, weights=rater_table(model).rater_weights()).D
     )
     fewer = from_votes([row[:2] for row in rows], weights=model)
     assert fewer.annotators == [0, 1]

@@ -541,7 +541,7 @@ class DawidSkene(BaseEstimator):
         """
         from skldl.annotators._rater_table import rater_table
 
-        return rater_table(self).weights()
+        return rater_table(self).rater_weights()
 
     def log_joint(self) -> FloatArray:
         """Logarithm of the joint probability of each item's votes and each true label.

@@ -108,16 +108,6 @@ class RaterTable:
         typical = f", median informedness {np.median(known):.2f}" if len(known) else ""
         return f"RaterTable({len(self)} raters, {int(self.n_votes.sum())} votes{typical}; {counts})"
 
-    def weights(self) -> dict[Any, float]:
-        """Weight of each rater, by name.
-
-        Returns
-        -------
-        dict
-            From rater to weight.
-        """
-        return dict(zip(self.rater, self.weight.tolist(), strict=True))
-
     def rater_weights(self) -> dict[Any, float]:
         """Weight of each rater, by name; ``from_votes(votes, weights=table)`` calls it.
 
@@ -126,7 +116,7 @@ class RaterTable:
         dict
             From rater to weight.
         """
-        return self.weights()
+        return dict(zip(self.rater, self.weight.tolist(), strict=True))
 
     def columns(self) -> dict[str, list[Any]]:
         """All columns as lists of plain values; ``pandas.DataFrame(table.columns())`` makes a frame of them.

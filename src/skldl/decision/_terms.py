@@ -69,6 +69,7 @@ def insensitive(
 def margin_to_second(p: FloatArray, top: TopLabels, rho: float, smoothing: float) -> tuple[FloatArray, FloatArray]:
     """max(0, 1 − (p_first − p_second) / ρ)."""
     rows = np.arange(len(p))
+    # smoothed as max(0, ρ − x) / ρ, so that the smoothing is in the unit of the degrees
     values, slope = smooth_hinge(rho - (p[rows, top.first] - p[rows, top.second]), smoothing)
     of_p = np.zeros_like(p)
     of_p[rows, top.first] = -slope / rho
