@@ -48,7 +48,7 @@ def test_a_model_that_does_not_fit_into_the_bound(ratings_folder, cli):
     wide = pd.DataFrame(rng.normal(size=(30, 1200)), columns=[f"x{k}" for k in range(1200)])
     wide.assign(r_a=0.5, r_b=0.5).to_parquet("wide.parquet")
     printed = cli("fit wide.parquet --labels 'r_*' --stream --memory 600MiB --out m.skldl", status=2)
-    assert "The table makes 1,200 features" in printed.err
+    assert "The table has 1,200 encoded features" in printed.err
     printed = cli("fit wide.parquet --labels 'r_*' --stream --memory 300MiB --out m.skldl", status=2)
     assert "is too little: the libraries take 440 MiB" in printed.err
 
