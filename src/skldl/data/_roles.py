@@ -289,9 +289,7 @@ def open_table(
     for source in sources if in_chunks else ():
         if holds_arrays(source):
             raise TableError(
-                f"{source} holds arrays, which are read whole: ",
-                Parameter("stream", True),
-                " is for files of tables.",
+                f"{source} holds arrays, which are read whole: ", Parameter("stream", True), " is for files of tables."
             )
         if not _is_readable_again(source):
             name = "Standard input" if source == "-" else source
