@@ -279,6 +279,16 @@ def test_a_large_table_is_encoded_some_rows_at_a_time_with_the_same_result(monke
     assert sparse.issparse(TableEncoder().fit(words).transform(words))
 
 
+@pytest.mark.parametrize("name", ["max_categories", "max_text_features", "hashed_text"])
+def test_one_feature_is_enough_and_none_is_too_few(name):
+    table = pd.DataFrame({"said": ["warm bread and tea", "cold tea", "warm soup"], "town": ["Ulm", "Bonn", "Ulm"]})
+    column = "town=" if name == "max_categories" else "said~"
+    names = TableEncoder(text=["said"], **{name: 1}).fit(table).get_feature_names_out()
+    assert sum(feature.startswith(column) for feature in names) == 1
+    with pytest.raises(ValueError, match=f"{name}=0"):
+        TableEncoder(text=["said"], **{name: 0}).fit(table)
+
+
 @pytest.mark.parametrize(("age", "is_far"), [(20.0, False), (-10.0, False), (20.5, True), (-10.5, True)])
 def test_a_number_is_far_outside_beyond_the_width_of_the_range(age, is_far):
     encoder = TableEncoder().fit(pd.DataFrame({"age": [0.0, 4.0, 10.0]}))

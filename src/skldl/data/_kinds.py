@@ -115,10 +115,10 @@ class ColumnKind:
         self._n_looked_at = self._n_otherwise = self._n_like_dates = 0
         self._units: set[str | None] = set()
 
-    def update(self, column: pd.Series, place: str = "") -> None:
+    def update(self, column: pd.Series, file: str = "") -> None:
         """Add a chunk.
 
-        An integer index has the positions of the rows in the file, from 0; ``place`` is the file, for messages.
+        An integer index has the positions of the rows in the file, from 0; ``file`` is its name, for messages.
         """
         present = column.dropna()
         self._gaps = self._gaps or len(present) < len(column)
@@ -162,7 +162,7 @@ class ColumnKind:
         self._units |= set(map(unit_of, looked_at))
         for position in bad[: 3 - len(self._examples)]:
             row = cell_place(column, position).partition(" of ")[0].lower()
-            self._examples.append(f"{column.iloc[position]!r} ({row}{f' of {place}' if place else ''})")
+            self._examples.append(f"{column.iloc[position]!r} ({row}{f' of {file}' if file else ''})")
         if not (self.n_bad or self._codes):  # either makes it a column of categories
             self._codes = has_codes(present)
 
@@ -411,8 +411,8 @@ def date_parts(dates: pd.Series) -> pd.DataFrame:
     for part, turns in (("month", (clock.month - 1) / 12), ("hour", hours / 24)):
         angle = 2 * np.pi * turns.astype(np.float64)
         parts |= {f"{part}, sine": np.sin(angle), f"{part}, cosine": np.cos(angle)}
-    for place, day in enumerate(_WEEKDAYS):
-        parts[day] = (clock.day_of_week == place).astype(np.float64).where(dates.notna())
+    for number, day in enumerate(_WEEKDAYS):
+        parts[day] = (clock.day_of_week == number).astype(np.float64).where(dates.notna())
     return pd.DataFrame(parts)
 
 

@@ -102,7 +102,7 @@ class TableChunk:
     The index of X is the position of the rows in the file; ``groups`` are hashes.
     """
 
-    place: str
+    file: str
     X: pd.DataFrame
     answers: pd.DataFrame
     weight: FloatArray | None
@@ -137,20 +137,20 @@ class TableInChunks:
         self.left_out.clear()
         self.rows_of_files = dict.fromkeys(self.files.files, 0)
         for chunk in self.chunks_of(None, 0):
-            self.rows_of_files[chunk.place] += len(chunk.X)
+            self.rows_of_files[chunk.file] += len(chunk.X)
             yield chunk
         if not any(self.rows_of_files.values()):
             raise TableError(f"No row of {self.files.name} has a label and weight.")
 
-    def chunks_of(self, file: str | None, first: int) -> Iterator[TableChunk]:
+    def chunks_of(self, only: str | None, first: int) -> Iterator[TableChunk]:
         """Yield the rows of one file, or of all, that have a label and weight; ``first`` such rows come before them."""
-        for place, frame in self.files.pieces(self.chunk_rows, file):
-            with naming(place):
+        for file, frame in self.files.pieces(self.chunk_rows, only):
+            with errors_naming(file):
                 part = self.layout.split(frame)
                 self.left_out.update(part.left_out)
                 groups = None if part.groups is None else _hashed(part.groups)
             if len(part.X):
-                yield TableChunk(place, part.X, part.answers, part.weight, groups, first)
+                yield TableChunk(file, part.X, part.answers, part.weight, groups, first)
                 first += len(part.X)
 
     def learn_labels(self, chunk: TableChunk) -> None:
@@ -174,21 +174,21 @@ class TableInChunks:
 
     def read_labels(self, chunk: TableChunk) -> tuple[pd.DataFrame, AnyArray | None]:
         """Distributions of a chunk, and counts of votes if they are known; errors name the file and the row."""
-        with naming(chunk.place):
+        with errors_naming(chunk.file):
             if self.columns.kind == "distribution":
                 _check_complete(chunk.answers)
             return self.layout.read_labels(chunk.answers)[:2]
 
 
 @contextmanager
-def naming(place: str) -> Iterator[None]:
+def errors_naming(file: str) -> Iterator[None]:
     """Add the name of the file to errors about the rows of a chunk."""
     try:
         yield
     except DataError as error:
-        if place in str(error):
+        if file in str(error):
             raise
-        raise error.prefixed(f"{place}: ") from error
+        raise error.prefixed(f"{file}: ") from error
 
 
 def _check_complete(answers: pd.DataFrame) -> None:
@@ -374,9 +374,9 @@ class EncodedRows(Rows):
             if not kept.any():
                 continue
             D = self.table.read_labels(chunk)[0][kept] if labels else None
-            with naming(chunk.place):
+            with errors_naming(chunk.file):
                 X = self.encoder.transform(chunk.X[kept])
-            yield Piece(X, D, None if chunk.weight is None else chunk.weight[kept], chunk.place, int(chunk.X.index[0]))
+            yield Piece(X, D, None if chunk.weight is None else chunk.weight[kept], chunk.file, int(chunk.X.index[0]))
 
     def _known_layout(self) -> Layout:
         names = tuple(self.table.layout.label_names or ())
@@ -549,8 +549,8 @@ def _scan(table: TableInChunks, encoder: TableEncoder, report: Progress) -> dict
         for chunk in table.chunks():
             if not fitting.n_passes:
                 table.learn_labels(chunk)
-            with naming(chunk.place):
-                fitting.update(chunk.X, chunk.place)
+            with errors_naming(chunk.file):
+                fitting.update(chunk.X, chunk.file)
             report(f"columns, pass {fitting.n_passes + 1}: {table.files.fraction_read() or 0.0:.0%}")
         fitting.end_pass()
         release_unused_memory()
@@ -600,7 +600,7 @@ def _judge(
         features.update(chunk.X[~held])
         degrees.update(D[~held])
         if held.any():
-            with naming(chunk.place):
+            with errors_naming(chunk.file):
                 P = estimator.predict(encoder.transform(chunk.X[held]))
             given = D.to_numpy()[held]
             parts["losses"].append(_divergences(given, P))

@@ -154,8 +154,8 @@ class EncoderFit:
         self._prose: dict[str, Prose] = {}
         self._statistics: _Statistics | None = None
 
-    def update(self, chunk: Any, place: str = "") -> None:
-        """Add a chunk of the table; ``place`` is the name of its file, for messages."""
+    def update(self, chunk: Any, file: str = "") -> None:
+        """Add a chunk of the table; ``file`` is the name of its file, for messages."""
         table = as_frame(chunk)
         if self._columns is None:
             self._begin(list(table.columns))
@@ -168,7 +168,7 @@ class EncoderFit:
             return
         self.n_rows += len(table)
         for name, kind in self._kinds.items():
-            kind.update(table[name], place)
+            kind.update(table[name], file)
         for name, prose in self._prose.items():
             prose.update(table[name])
 
