@@ -75,7 +75,7 @@ class Metrics:
         for (route, _, status), count in self._requests.items():
             if status >= 400:
                 errors[route, "server" if status >= 500 else "client"] += count
-        meaning = "Requests that were answered by an error, by whose it was."
+        meaning = "Requests that were answered with an error, by the side that caused it."
         write("skldl_errors_total", meaning, ("route", "side"), errors)
         name = "skldl_request_duration_seconds"
         meaning = "Time from the first byte of a request to the last of its answer."

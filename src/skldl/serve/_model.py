@@ -32,8 +32,8 @@ NEAREST_ROWS = 5
 GIVEN, TRUE = COVERS
 NOTHING_UNUSUAL: Unusual = {}
 _MEANINGS = {
-    CONTRIBUTIONS: "What each feature adds to the logarithm of each degree",
-    REPLACEMENT: "What each column adds to each degree, compared with its typical value in the training table",
+    CONTRIBUTIONS: "Contribution of each feature to the logarithm of each degree",
+    REPLACEMENT: "Contribution of each column to each degree, compared with its typical value in the training table",
 }
 
 
@@ -60,7 +60,7 @@ class ServedModel:
         steps = getattr(pipeline, "steps", [("", None)])
         if not isinstance(steps[0][1], TableEncoder):
             raise ModelFileError(
-                f"{path} holds {type(pipeline).__name__}, which takes no tables. Make it with skldl fit."
+                f"{path} holds {type(pipeline).__name__}, which takes no tables. Train a model with skldl fit."
             )
         self.path, self.name = Path(path), name
         self.pipeline, self.encoder, self.estimator = pipeline, steps[0][1], steps[-1][1]
@@ -221,10 +221,10 @@ class ServedModel:
     # --- explanation ---
 
     def explain(self, record: Any) -> dict[str, Any]:
-        """Explain why one row is predicted as it is.
+        """Explain the prediction for one row.
 
-        ``prediction``; ``how`` and ``features``, what each feature adds; ``neighbours`` if the model averages some;
-        ``nearest``, rows of the training table if it keeps some.
+        The result has ``prediction``; ``how`` and ``features``, the contributions of features; ``neighbours`` if the
+        model averages rows; ``nearest``, rows of the training table, if the model file keeps some.
         """
         frame = frame_of_records([record], self.columns)
         answer = self.with_intervals(self.predict_records([record]), LEVEL)

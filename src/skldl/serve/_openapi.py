@@ -26,7 +26,7 @@ def describe(models: Mapping[str, ServedModel]) -> dict[str, Any]:
     paths: dict[str, Any] = {
         "/": _get("A page to try the model", "text/html"),
         "/health": _get("Whether the process runs"),
-        "/ready": _get("Whether requests are taken; 503 while the service ends"),
+        "/ready": _get("Whether requests are accepted; 503 while the service ends"),
         "/metrics": _get("Counters in the text format of Prometheus", "text/plain"),
         "/models": _get("Names of the models"),
         "/schema": _get("Features and labels of the default model"),
@@ -100,7 +100,7 @@ def _explain(name: str) -> dict[str, Any]:
     row = {"schema": {"$ref": f"#/components/schemas/{name}.row"}}
     errors = {status: entry for status, entry in _errors().items() if status != "406"}  # the answer is always JSON
     return {
-        "summary": f"Say why {name} predicts one row as it does",
+        "summary": f"Explain the prediction of {name} for one row",
         "requestBody": {"required": True, "content": {JSON: row}},
         "responses": {"200": {"description": "Prediction and contributions", "content": {JSON: {}}}, **errors},
     }

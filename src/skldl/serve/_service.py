@@ -1,4 +1,4 @@
-"""State of the service, and the work behind its routes: models, limits, parameters of requests, reload."""
+"""The service behind the routes: models, limits, parameters of requests, predictions, reload."""
 
 import asyncio
 import contextlib
@@ -31,10 +31,10 @@ from skldl.serve._model import GIVEN, TRUE, Answer, ServedModel
 from skldl.tabular._prediction import COVERS, LEVEL
 from skldl.utils.spelling import split_list
 
-SMALL_BODY = 2**15
-"""Bytes of a body that is parsed in the event loop: a thread would take longer to start than to parse it."""
-FEW_ROWS = 64
-"""Rows of a body that are predicted in the event loop, for the same reason; chosen by hand."""
+MAX_INLINE_BYTES = 2**15
+"""Largest body that is parsed in the event loop: starting a thread would take longer than parsing; chosen by hand."""
+MAX_INLINE_ROWS = 64
+"""Most rows that are predicted in the event loop, for the same reason; chosen by hand."""
 _LATE = object()
 """Marks a request that is cancelled because it takes too long."""
 Result = TypeVar("Result")
@@ -254,12 +254,12 @@ class Service:
         keep, digits = query.keep, query.digits
         wanted = format_of_answer(headers.get(b"accept", b"").decode("latin-1"), query.format, given)
         answer = records = None
-        if given == JSON and len(body) <= SMALL_BODY and not keep:
+        if given == JSON and len(body) <= MAX_INLINE_BYTES and not keep:
             records = read_records(body, self.limits.rows)
             if len(records) == 1 and wanted == JSON and (row := model.predict_one(records[0])) is not None:
                 self.metrics.rows(model.name, 1, {})
                 return orjson.dumps([row]), JSON, 1
-            if len(records) <= FEW_ROWS:
+            if len(records) <= MAX_INLINE_ROWS:
                 answer = model.predict_plain(records)
                 if answer is not None:
                     content = write_answer(model.with_intervals(answer, query.level, query.covers), wanted, digits)
@@ -328,26 +328,26 @@ class Service:
         bytes
             The body.
         """
-        most = self.limits.body_bytes
+        limit = self.limits.body_bytes
         length = headers.get(b"content-length", b"0")
-        if len(length) > 20 or not length.isdigit() or int(length) > most:
-            raise _too_large(most)
+        if len(length) > 20 or not length.isdigit() or int(length) > limit:
+            raise _too_large(limit)
         if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise RequestError(415, "Compressed bodies are not taken. Send it without Content-Encoding.")
+            raise RequestError(415, "Compressed bodies are not accepted. Send the body without Content-Encoding.")
         message = await receive()
         body = message.get("body", b"")
         if message.get("more_body"):
-            body += await self._rest(receive, most - len(body))
+            body += await self._rest(receive, limit - len(body))
         elif message["type"] == "http.disconnect":
             raise _cut_off()
-        if len(body) > most:
-            raise _too_large(most)
+        if len(body) > limit:
+            raise _too_large(limit)
         if not body or body.isspace():
             raise RequestError(400, "The body is empty. Send rows as JSON, CSV or Parquet.")
         return body
 
-    async def _rest(self, receive: Receive, most: int) -> bytes:
-        """Read the rest of a body that comes in several messages, at most ``most`` bytes."""
+    async def _rest(self, receive: Receive, n_left: int) -> bytes:
+        """Read the rest of a body that comes in several messages, at most ``n_left`` bytes."""
         parts: list[bytes] = []
         more = True
         while more:
@@ -355,8 +355,8 @@ class Service:
             if message["type"] == "http.disconnect":
                 raise _cut_off()
             parts.append(message.get("body", b""))
-            most -= len(parts[-1])
-            if most < 0:
+            n_left -= len(parts[-1])
+            if n_left < 0:
                 raise _too_large(self.limits.body_bytes)
             more = message.get("more_body", False)
         return b"".join(parts)
@@ -402,5 +402,5 @@ def _cut_off() -> RequestError:
     return RequestError(400, "The connection was closed before the body was complete.")
 
 
-def _too_large(most: int) -> RequestError:
-    return RequestError(413, f"The body has more than {most:,} bytes. Send fewer rows at a time.")
+def _too_large(limit: int) -> RequestError:
+    return RequestError(413, f"The body has more than {limit:,} bytes. Send fewer rows at a time.")
