@@ -126,9 +126,11 @@ class RecordedRows(Rows):
     on_pass : callable, default=None
         Called after each pass with its number and whether it was read from the journal.
 
-    Notes ----- A pass is read from the journal if number, function, arguments, columns and fingerprint are the same.
-    Otherwise it is computed and replaces the stored one, so a journal of other data or hyper-parameters is not used by
-    mistake. The fingerprint must differ for different data with the same columns. `read` is not recorded.
+    Notes
+    -----
+    A pass is read from the journal if number, function, arguments, columns and fingerprint are the same. Otherwise it
+    is computed and replaces the stored one, so a journal of other data or hyper-parameters is not used by mistake. The
+    fingerprint must differ for different data with the same columns. `read` is not recorded.
 
     Examples
     --------
