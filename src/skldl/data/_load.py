@@ -113,10 +113,12 @@ def load_dataset(
     DatasetError
         If the file is not valid; the message describes the problem and a solution.
 
-    Notes ----- MATLAB files have arrays ``features`` (n × q) and ``labels`` (n × c); ``.npz`` files X and D, or the
-    same names. Some other names are accepted, too, and arrays ``label_names`` and ``feature_names`` are used if they
-    exist. MATLAB 7.3 files must be saved again with ``-v7``. CSV files have a header, separators ``,``, ``;`` or tab,
-    and may use decimal commas if the comma is not the separator.
+    Notes
+    -----
+    MATLAB files have arrays ``features`` (n × q) and ``labels`` (n × c); ``.npz`` files X and D, or the same names.
+    Some other names are accepted, too, and arrays ``label_names`` and ``feature_names`` are used if they exist. MATLAB
+    7.3 files must be saved again with ``-v7``. CSV files have a header, separators ``,``, ``;`` or tab, and may use
+    decimal commas if the comma is not the separator.
 
     Three more names need no file: "Lexicon" is `load_lexicon`, "Tweets" is `load_tweets` and "Artificial" is
     `make_artificial` with ``random_state=0``. "VADER products", "VADER films" and "VADER news" need the archive that
