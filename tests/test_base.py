@@ -308,7 +308,7 @@ def test_groups_are_numbered_without_rows_of_no_weight(groups, weight, expected)
     ],
 )
 @pytest.mark.parametrize("kind_of", [Listener, SABFGSCV, KernelRidgeLDL, AAKNNCV, RandomForestLDL])
-def test_groups_that_cannot_be_held_out_are_refused(kind_of, groups, weight, kind, message):
+def test_groups_that_cannot_be_held_out_are_rejected(kind_of, groups, weight, kind, message):
     estimator = kind_of()
     with pytest.raises(kind, match=message):
         estimator.fit(X[:5], D[:5], weight, groups=groups)

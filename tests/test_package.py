@@ -79,7 +79,7 @@ def test_a_fault_inside_a_module_is_not_blamed_on_an_extra():
         import_with_extra("skldl.lost", "cli")
 
 
-def test_show_versions_tells_what_is_installed(capsys, monkeypatch):
+def test_show_versions_prints_what_is_installed(capsys, monkeypatch):
     skldl.show_versions()
     text = capsys.readouterr().out
     assert f"scikit-ldl {skldl.__version__}" in text
@@ -89,7 +89,7 @@ def test_show_versions_tells_what_is_installed(capsys, monkeypatch):
     assert "no-such-package is not installed" in capsys.readouterr().out
 
 
-def test_show_versions_tells_the_threads_though_nothing_was_imported_before(capsys, monkeypatch):
+def test_show_versions_prints_the_threads_though_nothing_was_imported_before(capsys, monkeypatch):
     command = [sys.executable, "-c", "import skldl; skldl.show_versions()"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines.index("threads:") < len(lines) - 1

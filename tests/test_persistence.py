@@ -83,7 +83,7 @@ def test_every_estimator_comes_back_the_same(tmp_path, name):
     np.testing.assert_array_equal(again.predict(table), model.predict(table))
 
 
-def test_inspect_tells_without_loading(model_file):
+def test_inspect_works_without_loading(model_file):
     about = persistence.inspect(model_file)
     assert about["description"] == {"rows": len(X)}
     assert about["versions"]["scikit-ldl"] == skldl.__version__
@@ -108,7 +108,7 @@ def test_numbers_that_are_not_finite_are_null_and_come_back_as_none(tmp_path):
 
 
 @pytest.mark.parametrize("key", [np.nan, -np.inf, np.float64("inf")])
-def test_a_key_that_is_not_finite_is_refused(tmp_path, key):
+def test_a_key_that_is_not_finite_is_rejected(tmp_path, key):
     model = skldl.MeanDistribution().fit([[0.0], [1.0]], [[0.2, 0.8], [0.6, 0.4]])
     with pytest.raises(DataError, match=r"The description has the key .*, which JSON does not have"):
         skldl.save(model, tmp_path / "m.skldl", description={"of": [{key: 1}]})
@@ -122,7 +122,7 @@ def test_infinity_and_nan_in_a_description_are_read_as_none(model_file):
     assert persistence.inspect(model_file)["description"] == {"skill": None, "low": None, "rows": 3}
 
 
-def test_unfitted_models_are_refused(tmp_path):
+def test_unfitted_models_are_rejected(tmp_path):
     with pytest.raises(NotFittedError):
         skldl.save(skldl.MeanDistribution(), tmp_path / "m.skldl")
     assert not list(tmp_path.iterdir())
@@ -136,7 +136,7 @@ class Foreign(BaseEstimator):
         return self
 
 
-def test_unknown_types_are_refused_by_name(tmp_path):
+def test_unknown_types_are_rejected_by_name(tmp_path):
     path = skldl.save(Foreign().fit(X, D), tmp_path / "m.skldl")
     name = f"{Foreign.__module__}.Foreign"
     with pytest.raises(ModelFileError, match=r"holds the type .*Foreign.*trusted="):

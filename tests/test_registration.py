@@ -84,9 +84,9 @@ def lint_imports(root):
 def test_a_new_algorithm_is_one_line(copy):
     result = run(copy, sys.executable, "-c", TEST.format(root=str(copy)))
     assert result.returncode == 0, result.stderr
-    refused = lint_imports(copy)
-    assert refused.returncode != 0, "a package on no floor of the import contracts should be an error"
-    assert "medians" in refused.stdout
+    rejected = lint_imports(copy)
+    assert rejected.returncode != 0, "a package in no layer of the import contracts should be an error"
+    assert "medians" in rejected.stdout
     assert run(copy, sys.executable, "docs/make_algorithms.py").returncode == 0
     assert "| `MedianDistribution` | Median | Predict the normalised median" in (copy / "README.md").read_text("utf-8")
     assert "## `skldl.medians`" in (copy / "docs/algorithms.md").read_text("utf-8")

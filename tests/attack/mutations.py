@@ -255,7 +255,7 @@ def main(folder: Path, first: int, count: int) -> None:
             try:
                 model = skldl.load(target)
             except ModelFileError:
-                outcomes["refused"] += 1
+                outcomes["rejected"] += 1
             except Exception as error:
                 outcomes[f"unclear: {type(error).__name__}"] += 1
                 print(f"unclear: {error!r}", flush=True)

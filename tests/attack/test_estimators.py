@@ -141,7 +141,7 @@ def test_bad_data(name, campaign):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", algorithms())
 def test_bad_hyper_parameters(name, campaign):
-    """A value that the declaration does not accept is refused; one that it does gives finite results or an error."""
+    """A value that the declaration does not accept is rejected; one that it does gives finite results or an error."""
     model = find_candidate(name).make()
     for parameter in model.get_params(deep=False):
         constraint = model._constraints.get(parameter)

@@ -1,7 +1,7 @@
-"""Mutated study files: each is refused in one clear line, or runs as written; no hang, nothing executed, nothing lost.
+"""Mutated study files: each is rejected in one clear line, or runs as written; no hang, nothing executed, nothing lost.
 
 Every file follows from its number, so that a finding can be repeated. The short run takes 25 files, ``make test-slow``
-2,000. Counted are: clear (refused with status 2, or failed tasks that are recorded), right (it ran, and the folder
+2,000. Counted are: clear (rejected with status 2, or failed tasks that are recorded), right (it ran, and the folder
 holds the study that the file describes), unclear, silent, hang and lost.
 """
 

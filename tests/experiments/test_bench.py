@@ -153,7 +153,7 @@ def test_options_choose_what_runs(study, capsys):
         (["demo", "--keep-predictions", "some", "--out", "x"], "--keep-predictions some"),
     ],
 )
-def test_mistakes_are_told_in_one_line(words, message, tmp_path, monkeypatch, capsys):
+def test_mistakes_are_reported_in_one_line(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["bench", *words]) == 2
     said = capsys.readouterr().err.strip()
@@ -224,13 +224,13 @@ def test_the_forecast_learns_from_what_is_done():
 
 def test_plain_lines_where_there_is_no_terminal(monkeypatch, capsys):
     monkeypatch.setattr(_progress, "SECONDS_BETWEEN_LINES", 0.0)
-    with watch(1) as tell:
-        tell(Progress(0, 6, None, TASKS))
-        tell(Progress(1, 6, record(TASKS[0], 2.0), TASKS[1:]))
+    with watch(1) as report:
+        report(Progress(0, 6, None, TASKS))
+        report(Progress(1, 6, record(TASKS[0], 2.0), TASKS[1:]))
     assert capsys.readouterr().err.splitlines() == ["0 of 6 tasks", "1 of 6 tasks, about 10 s left"]
     monkeypatch.setattr(_progress, "SECONDS_BETWEEN_LINES", 60.0)
-    with watch(1) as tell:
-        tell(Progress(1, 6, record(TASKS[0], 2.0), TASKS[1:]))
+    with watch(1) as report:
+        report(Progress(1, 6, record(TASKS[0], 2.0), TASKS[1:]))
     assert capsys.readouterr().err == ""
 
 
@@ -238,9 +238,9 @@ def test_a_bar_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
-    with watch(2) as tell:
-        tell(Progress(0, 6, None, TASKS))
-        tell(Progress(1, 6, record(TASKS[0], 2.0), TASKS[1:]))
-        tell(Progress(6, 6, record(TASKS[5], 2.0), ()))
+    with watch(2) as report:
+        report(Progress(0, 6, None, TASKS))
+        report(Progress(1, 6, record(TASKS[0], 2.0), TASKS[1:]))
+        report(Progress(6, 6, record(TASKS[5], 2.0), ()))
     said = capsys.readouterr().err
     assert "6/6" in said

@@ -149,7 +149,7 @@ def test_splits_that_cannot_be(columns, entry, message):
         plan_study(parse_study(study_text(f"{TABLE}{entry}\nsplits = 'splits.csv'")))
 
 
-def test_a_file_of_splits_that_is_not_there_is_told():
+def test_a_file_of_splits_that_is_not_there_is_reported():
     with pytest.raises(StudyError, match=r"there is no file of splits nowhere\.csv"):
         plan_study(parse_study(study_text(TABLE + "drop = 'person'\nsplits = 'nowhere.csv'")))
 

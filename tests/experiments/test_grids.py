@@ -148,11 +148,11 @@ def test_a_study_file_holds_them():
         ("Lexicon = { k = [1] }", "'k' of the grid for Lexicon is not a hyper-parameter"),
     ],
 )
-def test_bad_grids_are_refused(grids, message):
+def test_bad_grids_are_rejected(grids, message):
     with pytest.raises(StudyError, match=message):
         parse_study(FILE.format(grids=grids))
 
 
-def test_a_misspelt_dataset_is_told():
+def test_a_misspelt_dataset_is_reported():
     with pytest.raises(UnknownNameError, match="Lexikon"):
         parse_study(FILE.format(grids="Lexikon = { n_neighbors = [1] }"))

@@ -100,7 +100,7 @@ def test_rows_that_carry_nothing_count_as_perfect():
     np.testing.assert_array_equal(comparable_rows(P, P, "degrees")[0], P)
 
 
-def test_bad_rates_are_refused(data):
+def test_bad_rates_are_rejected(data):
     with pytest.raises(ParameterError, match=r"rate=1\.5"):
         run_study(Study([DatasetSpec("toy", data=data, hide=1.5)], folds=3))
 

@@ -213,7 +213,7 @@ def test_number_of_votes(dataset):
 
 
 def test_the_built_in_study_of_votes():
-    """The bundled sets and the fetched ones by name; the tables tell noise floor and explained share."""
+    """The bundled sets and the fetched ones by name; the tables show noise floor and explained fraction."""
     study = load_study("votes")
     assert [spec.name for spec in study.datasets] == [
         "Tweets",

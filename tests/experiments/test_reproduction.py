@@ -52,7 +52,7 @@ def test_random_folds_do_not_give_the_published_deviations(seed, data_folder):
     names = [f"Yeast_{name}" for name in YEAST]
     study = only("tkde2016-fixed", names, ["AA-kNN (k=4)", "SA-BFGS"]).with_options(order="shuffled", random_state=seed)
     matches = match_published(run_study(study, data_home=data_folder, keep_predictions="none"))
-    assert sum(match.agrees for match in matches) >= 110  # the means hardly tell
+    assert sum(match.agrees for match in matches) >= 110  # the means hardly discriminate
     assert sum(match.deviation_agrees for match in matches) <= 80
 
 

@@ -68,7 +68,7 @@ def test_failed_tasks_are_repeated_only_on_request(tmp_path, problem, candidates
     assert len(found.failures) == 2
 
 
-def test_records_of_another_study_are_refused_with_the_difference(tmp_path, small_study, problem, candidates):
+def test_records_of_another_study_are_rejected_with_the_difference(tmp_path, small_study, problem, candidates):
     run_study(small_study(), out=tmp_path)
 
     def resume(**options):

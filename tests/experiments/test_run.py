@@ -236,7 +236,7 @@ def test_predictions_for_a_fixed_test_set_are_kept_too(problem, candidates):
         (Candidate("x", "skldl:AAKNN", grid={"neighbours": (1, 2)}), "AAKNN has no hyper-parameter 'neighbours'"),
     ],
 )
-def test_a_candidate_that_cannot_be_built_is_told_before_the_first_task(candidate, message, small_study, tmp_path):
+def test_a_candidate_that_cannot_be_built_is_reported_before_the_first_task(candidate, message, small_study, tmp_path):
     with pytest.raises(StudyError, match=message):
         run_study(small_study(candidates=[candidate]), out=tmp_path / "here")
     assert not (tmp_path / "here").exists()

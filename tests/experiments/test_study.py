@@ -1,4 +1,4 @@
-"""Names, candidates and studies: what is accepted, what is refused and with which words."""
+"""Names, candidates and studies: valid and invalid ones, and the messages."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_a_pipeline_takes_part():
         (lambda: MEAN.make({"k": 1}), "MeanDistribution has no hyper-parameter 'k'"),
     ],
 )
-def test_bad_candidates_are_refused(build, message):
+def test_bad_candidates_are_rejected(build, message):
     with pytest.raises(StudyError, match=message):
         build()
 
@@ -107,12 +107,12 @@ def test_a_study_completes_itself():
         ({"order": "file", "repeats": 2}, "the same in every repeat"),
     ],
 )
-def test_bad_studies_are_refused(options, message):
+def test_bad_studies_are_rejected(options, message):
     with pytest.raises(StudyError, match=message):
         Study(**{"datasets": ["a"], "candidates": [MEAN]} | options)
 
 
-def test_unknown_names_in_a_study_are_refused():
+def test_unknown_names_in_a_study_are_rejected():
     with pytest.raises(UnknownNameError, match="No measure is called 'gini'"):
         Study(["a"], [MEAN], measures=["gini"])
     with pytest.raises(UnknownNameError, match="No candidate is called 'x'"):
@@ -186,7 +186,7 @@ def test_any_parameters_survive_the_file(params, name):
         ("datasets = ['a']\ncandidates = [{ name = 'x', estimator = 'm:C', grid = { k = 3 } }]", "grid of k must be a"),
     ],
 )
-def test_bad_study_files_are_refused(text, message):
+def test_bad_study_files_are_rejected(text, message):
     with pytest.raises(StudyError, match=message):
         parse_study(text)
 
@@ -216,7 +216,7 @@ def test_a_study_file_may_name_candidates_by_word():
     assert study.candidates[0] == find_candidate("SA-BFGS")
 
 
-def test_candidates_with_objects_are_told_apart_by_their_text():
+def test_candidates_with_objects_are_distinguished_by_their_text():
     plain_one = Candidate("c", KNeighborsRegressor(), {"metric": np.sum})
     assert plain_one.to_dict()["params"]["metric"] == repr(np.sum)
 

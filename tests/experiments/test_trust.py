@@ -89,7 +89,7 @@ def test_a_truth_value_is_no_text():
         ({"candidates": [Candidate("c", "m:C", grid={n: tuple(range(100)) for n in "abcd"})], "folds": 2}, "1,000,000"),
     ],
 )
-def test_too_many_fits_are_refused_with_their_number(options, count):
+def test_too_many_fits_are_rejected_with_their_number(options, count):
     with pytest.raises(StudyError, match=f"would fit {count}.* models; at most 10,000,000"):
         Study(**{"datasets": ["a"], "candidates": [MEAN]} | options)
 
@@ -118,7 +118,7 @@ def tiny(**options):
     return Study(**{"datasets": [Dataset("d", rng.normal(size=(12, 2)), rng.dirichlet([1, 1], 12))]} | options, folds=2)
 
 
-def test_damaged_and_foreign_records_are_refused(tmp_path):
+def test_damaged_and_foreign_records_are_rejected(tmp_path):
     run_study(tiny(), out=tmp_path)
     path = tmp_path / "records.jsonl"
     whole = path.read_bytes()

@@ -43,7 +43,7 @@ def results(data):
     return study([data, plain])
 
 
-def test_tables_tell_the_floor_and_what_is_explained(results, data):
+def test_tables_show_the_floor_and_what_is_explained(results, data):
     for measure, best in (("kullback_leibler", 0.0), ("intersection", 1.0)):
         table = measure_table(results, measure)
         assert table.head[-2:] == ["Noise floor", "Explained"]
@@ -140,7 +140,7 @@ def coverage_and_width(D, P, folds, level, groups):
 def test_intervals_of_rows_in_groups_are_for_a_new_group(tmp_path):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(40), rng.integers(2, 12, 40))
-    logits = rng.normal(size=(40, 3))[groups]  # persons differ, and the features do not tell them apart
+    logits = rng.normal(size=(40, 3))[groups]  # persons differ, and the features do not distinguish them
     D = softmax(logits + 0.1 * rng.normal(size=(len(groups), 3)), axis=1)
     names = np.array([f"person {number}" for number in groups])
     outcomes = {}

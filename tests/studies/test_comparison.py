@@ -110,7 +110,7 @@ def test_a_similarity_is_judged_by_what_it_lacks(printed, decimals, ours, agrees
     assert (match.agrees, match.agrees_loosely) == (agrees, loosely)
 
 
-def test_both_counts_are_told_where_they_differ():
+def test_both_counts_are_named_where_they_differ():
     cells = [c for c in load_published() if (c.dataset, c.measure) == ("Yeast-alpha", "cosine")]
     results = as_results(cells, change=lambda c: c.mean - 0.015)
     matches = [m for m in match_published(results) if m.published.measure == "cosine"]
@@ -293,7 +293,7 @@ def test_an_order_with_one_step_wrong_does_not_hold():
     assert "(4 of 5 steps, τ = 0.87)" in order.evidence
 
 
-def test_a_dataset_that_is_not_there_is_told():
+def test_a_dataset_that_is_not_there_is_reported():
     cells = [c for c in load_published() if c.dataset != "Human Gene"]
     verdict = next(v for v in check_claims(as_results(cells)) if "Human Gene and Natural Scene" in v.claim)
     assert verdict.verdict == "holds for Natural_Scene"

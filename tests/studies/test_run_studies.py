@@ -292,7 +292,7 @@ def test_records_that_other_rules_made_are_not_carried_over(tmp_path, load_scrip
     assert runs.carry_over(run, [tmp_path / "tiny"], tmp_path / "later", "") == 0
 
 
-def test_an_unknown_study_is_refused(capsys, load_script):
+def test_an_unknown_study_is_rejected(capsys, load_script):
     with pytest.raises(SystemExit):
         load_script("tools/run_studies.py").main(["nothing"])
     assert "no study is called nothing" in capsys.readouterr().err

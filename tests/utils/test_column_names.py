@@ -31,7 +31,7 @@ def test_all_ways_to_measure_align():
     assert chebyshev(pl.from_pandas(TRUE), OTHER[TURNED]) == chebyshev(TRUE, OTHER)
 
 
-def test_other_labels_are_refused_and_nameless_tables_are_taken_by_position():
+def test_other_labels_are_rejected_and_nameless_tables_are_taken_by_position():
     with pytest.raises(LabelMismatchError, match=r"'b'.*'x'"):
         chebyshev(TRUE, OTHER.rename(columns={"b": "x"}))
     with pytest.raises(LabelMismatchError, match=r"should be a label 'c', but .* has no such column. Rename"):
@@ -51,7 +51,7 @@ def test_score_aligns_labels_with_those_of_fit():
     assert SABFGS().fit(X, TRUE.to_numpy()).score(X, TRUE) <= 0
 
 
-def test_integer_columns_in_another_order_are_refused():
+def test_integer_columns_in_another_order_are_rejected():
     X, D = make_distributions(20)
     table = pd.DataFrame(X)
     model = SABFGS().fit(table, D)
@@ -78,7 +78,7 @@ def test_predictions_as_a_table(output):
     assert model.set_output() is model
 
 
-def test_an_unknown_output_is_refused():
+def test_an_unknown_output_is_rejected():
     with pytest.raises(ValueError, match="predict='arrow'"):
         MeanDistribution().set_output(predict="arrow")
 

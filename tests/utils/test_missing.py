@@ -1,4 +1,4 @@
-"""The door for missing degrees: readings, refusals, and what all who take them share."""
+"""Missing degrees: validation of tables with gaps, the two meanings of NaN, and the arithmetic of all estimators."""
 
 import numpy as np
 import pandas as pd
@@ -82,7 +82,7 @@ def test_missing_values_of_all_kinds_are_gaps(table):
         ([[0.5, 0.5, nan, nan], [nan, nan, 0.5, 0.5]], "renormalised", DataError, "fall into 2 groups"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_refused(table, missing, error, message):
+def test_what_cannot_be_learnt_from_is_rejected(table, missing, error, message):
     with pytest.raises(error, match=message):
         check_partial_distributions(table, missing)
 
@@ -117,7 +117,7 @@ def test_those_that_cannot_name_those_that_can(cell):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_models_around_others_refuse_gaps_even_if_what_they_hold_could_learn_from_them(model):
+def test_models_around_others_reject_gaps_even_if_what_they_hold_could_learn_from_them(model):
     X, D = make_distributions()
     message = rf"row \d+, label \d\. {type(model).__name__} needs every degree.*skldl\.incomplete\.complete"
     with pytest.raises(NonFiniteError, match=message):

@@ -1,4 +1,4 @@
-"""Declared hyper-parameters: what is taken, what is refused, and that the error says parameter, value and cure."""
+"""Declared hyper-parameters: valid and invalid values, and errors with parameter, value and advice."""
 
 import inspect
 from fractions import Fraction
@@ -66,7 +66,7 @@ def test_taken(constraint, values):
 
 
 @pytest.mark.parametrize(("constraint", "values"), REFUSED, ids=lambda item: getattr(item, "text", ""))
-def test_refused(constraint, values):
+def test_rejected(constraint, values):
     for value in values:
         with pytest.raises(ParameterError, match=r"^name=.* must be "):
             check_value("name", value, constraint)
@@ -195,7 +195,7 @@ def test_parameters_are_checked_before_the_data():
         (skldl.LDLClassifier(skldl.MeanDistribution(), enhance="x"), D.argmax(axis=1), "enhance='x' must be None or"),
     ],
 )
-def test_estimators_refuse_before_they_fit(model, y, match):
+def test_estimators_reject_before_they_fit(model, y, match):
     with pytest.raises(ParameterError, match=match):
         model.fit(X, y)
 
