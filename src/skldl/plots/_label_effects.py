@@ -140,6 +140,6 @@ class LabelEffectsDisplay(Display):
 TITLES = {
     "contributions": ("Weight times value of each feature, centred over labels", "contribution to the log-degree"),
     "neighbours": ("The neighbours in the training table", "their degrees"),
-    "replacement": ("What each column adds, compared with its typical value", "change of the degree"),
+    "replacement": ("Contribution of each column, compared with its typical value", "change of the degree"),
 }
 """For each method of explaining a row, the titles of the map and of its scale."""
