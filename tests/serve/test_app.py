@@ -201,6 +201,13 @@ def test_a_small_parquet_body_cannot_take_much_memory(make_client):
     answer = make_client().post("/predict", content=body.getvalue(), headers={"content-type": PARQUET})
     assert answer.status_code == 413
     assert "'town'" in answer.json()["error"]["message"]
+    for width, status in ((2, 200), (2_000, 413)):  # 2 MB and 80 MB, without dictionaries of words
+        body, towns = io.BytesIO(), pa.array(["x" * width] * 40_000)
+        table = pa.table({"age": [1.0] * 40_000, "town": towns, "smoker": ["no"] * 40_000})
+        pq.write_table(table, body, compression="gzip", use_dictionary=False)
+        answer = make_client().post("/predict", content=body.getvalue(), headers={"content-type": PARQUET})
+        assert answer.status_code == status
+    assert "The Parquet body would take more than 67,108,864 bytes" in answer.json()["error"]["message"]
 
 
 def test_time_and_places_are_limited(make_client, rows, monkeypatch):

@@ -62,6 +62,7 @@ def test_what_is_no_list_of_rows_is_answered_as_without_spaces(client, text):
 def test_broken_pieces_in_the_middle_are_noticed(client, rows):
     good = orjson.dumps([rows[place % 120] | {"z": "x" * 30} for place in range(3000)])
     assert client.post("/predict", content=good).status_code == 200
+    assert client.post("/predict", content=good + b"x").status_code == 400
     middle = len(good) // 2
     for damage in (b"},,{", b"}{", b"}],[{", b"},{,", b"}\x00,{"):
         at = good.index(b"},{", middle)
