@@ -192,6 +192,8 @@ class Plan:
         Products of all columns, their diagonal, or none.
     facts : bool
         Whether `Moments.rare_columns` will be needed.
+    total : float or None
+        Sum of the weights, if it is known exactly: the sum of normalised weights differs from 1 by rounding.
     n_threads : int
         Number of blocks of dense rows that are processed at once; it changes no digit.
     """
@@ -199,6 +201,7 @@ class Plan:
     centred: bool
     products: str = "matrix"
     facts: bool = False
+    total: float | None = None
     n_threads: int = 1
 
 
@@ -313,7 +316,9 @@ def _of_rows(X: Any, D: Any, weight: Any, plan: Plan, origin: FloatArray | None)
         products = np.zeros((n_features, n_features)) if plan.products == "matrix" else zeros.copy()
         of_labels = np.zeros((n_features, D.shape[1])), np.zeros(D.shape[1]), 0.0
         return Moments(0, 0.0, zeros, zeros, products, *of_labels, unknown, unknown, zeros, zeros, *shared)
-    total = float(X.shape[0]) if weight is None else float(namespace(weight).sum(weight))
+    total = plan.total
+    if total is None:
+        total = float(X.shape[0]) if weight is None else float(namespace(weight).sum(weight))
     sums = row_sum(X, weight)
     rows = X if origin is None else sparse_minus(X, origin)
     mean = (as_type_of(sums / total, X) if is_device else sums / total) if about_mean else None

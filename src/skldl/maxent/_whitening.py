@@ -222,9 +222,9 @@ def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bo
         Whether columns may be scaled in the space of the rows, as they may without a penalty.
     """
     if few_rows(X.shape[0], X.shape[1]):
-        return factorise_row_space(X, weight, None, fit_intercept=fit_intercept, scale_free=scale_free)
+        return factorise_row_space(X, weight, None, fit_intercept=fit_intercept, scale_free=scale_free, total=1.0)
     factorisation = factorise_moments(
-        _moments_of_columns(X, weight, centred=fit_intercept), None, fit_intercept=fit_intercept
+        _moments_of_columns(X, weight, centred=fit_intercept, total=1.0), None, fit_intercept=fit_intercept
     )
     factorisation.design = X
     return factorisation
@@ -248,13 +248,19 @@ def factorise_moments(moments: Moments, factors: FloatArray | None, *, fit_inter
 
 
 def factorise_row_space(
-    X: Any, weight: FloatArray | None, factors: FloatArray | None, *, fit_intercept: bool, scale_free: bool
+    X: Any,
+    weight: FloatArray | None,
+    factors: FloatArray | None,
+    *,
+    fit_intercept: bool,
+    scale_free: bool,
+    total: float | None = None,
 ) -> Factorisation:
     """Factorise few rows of many features in the space of the rows, with columns multiplied by ``factors``."""
     n_features = X.shape[1]
     needs_variances = scale_free or (sparse.issparse(X) and fit_intercept)
     products = "variances" if needs_variances else "none"
-    moments = _moments_of_columns(X, weight, centred=fit_intercept, products=products)
+    moments = _moments_of_columns(X, weight, centred=fit_intercept, products=products, total=total)
     scale = np.ones(n_features) if factors is None else factors
     if needs_variances:
         length = np.sqrt(moments.second(centred=fit_intercept))
