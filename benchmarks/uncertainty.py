@@ -38,7 +38,9 @@ def simulation(n_draws: int = 200) -> None:
         inside, radius = [], []
         for seed in range(n_draws if method == "split" else n_draws // 4):
             X, D = draw(seed, n_fit + 200)
-            model = ConformalLDL(LINEAR, method=method, score=score, random_state=seed).fit(X[:n_fit], D[:n_fit])
+            model = ConformalLDL(LINEAR, method=method, conformity_score=score, random_state=seed).fit(
+                X[:n_fit], D[:n_fit]
+            )
             region = model.predict_region(X[n_fit:], 0.9)
             inside.append(region.contains(D[n_fit:]).mean())
             radius.append(region.radius.mean())
@@ -85,7 +87,7 @@ def sets(n_splits: int = 20) -> None:
             for seed in range(n_splits if method == "split" else 5):
                 order = np.random.default_rng(seed).permutation(data.n_samples)[:800]
                 train, test = np.array_split(order, 2)
-                model = ConformalLDL(LINEAR, method=method, score=score, random_state=seed, n_folds=5)
+                model = ConformalLDL(LINEAR, method=method, conformity_score=score, random_state=seed, n_folds=5)
                 region = model.fit(data.X[train], data.D[train]).predict_region(data.X[test], 0.9)
                 inside.append(region.contains(data.D[test]).mean())
                 if score == "total_variation" and method == "split":

@@ -29,7 +29,7 @@ train, test = np.arange(4000), np.arange(4000, 6000)
 # The intervals are wide, because they are for the shares of ten votes, which vary much even where the model is right.
 
 learner = SABFGS(alpha=1e-3, fit_intercept=True)
-model = ConformalLDL(learner, score="label", random_state=0).fit(X[train], D[train])
+model = ConformalLDL(learner, conformity_score="label", random_state=0).fit(X[train], D[train])
 region = model.predict_region(X[test], level=0.9)
 print(f"{region.contains(D[test]).mean():.3f} of the new words lie in their region; 0.9 was asked for")
 print(f"mean width of an interval: {(region.upper - region.lower).mean():.2f}")
@@ -55,7 +55,7 @@ plt.show()
 levels = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
 figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
 for score, marker in {"label": "o", "total_variation": "s"}.items():
-    model = ConformalLDL(learner, score=score, random_state=0).fit(X[train], D[train])
+    model = ConformalLDL(learner, conformity_score=score, random_state=0).fit(X[train], D[train])
     covered = [model.predict_region(X[test], level=level).contains(D[test]).mean() for level in levels]
     ax.plot(levels, covered, marker=marker, label=f'score="{score}"')
 ax.plot([0.5, 1], [0.5, 1], color="0.5", linestyle=":")

@@ -290,7 +290,7 @@ def test_groups_are_numbered_without_rows_of_no_weight(groups, weight, expected)
     [
         ([1, 2], None, LengthMismatchError, r"shape \(2,\), but there are 5 rows"),
         ([1, 2, 1, 2], [0, 1, 1, 1, 1], LengthMismatchError, "but there are 5 rows"),  # as many as rows with weight
-        ([[1, 2]] * 5, None, LengthMismatchError, "one group for each row"),
+        ([[1, 2]] * 5, None, LengthMismatchError, "groups has shape"),
         ([1] * 5, None, DataError, "one group"),
         ([1, 2, 2, 2, 2], [0, 1, 1, 1, 1], DataError, "one group"),
         ([1, 2, None, 2, 2], None, DataError, "missing"),

@@ -16,7 +16,7 @@ from skldl.chunks import Rows
 from skldl.chunks._arrays import CheckedRows
 from skldl.exceptions import DataError, UnknownNameError
 from skldl.utils.arrays import computing_on, is_device_array, is_foreign, least_number, to_numpy
-from skldl.utils.column_names import column_names, label_names, order_of_labels
+from skldl.utils.column_names import column_names, given_names, label_names, order_of_labels
 from skldl.utils.missing import (
     COMPLETE,
     MEANINGS,
@@ -44,6 +44,18 @@ __all__ = ["BaseLDL", "GroupedLDL", "PartialLDL"]
 OUTPUTS = ("default", "pandas", "polars")
 MISSING = one_of(*MEANINGS, hint="'degrees' if the observed degrees are true, 'renormalised' if only ratios are known")
 """Valid values of the hyper-parameter ``missing``."""
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Restore an estimator, fitted or not, if the block fails."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 class BaseLDL(RegressorMixin, BaseEstimator):
@@ -130,7 +142,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         self
             The fitted estimator. If fitting fails, an estimator that was fitted before stays as it was.
         """
-        with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
+        with unchanged_on_failure(self), computing_on(X, f"{type(self).__name__}.fit"):
             if isinstance(X, Rows) and self._chunks:
                 check_parameters(self)
                 self._check_rows(X, y, sample_weight)
@@ -138,17 +150,6 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             else:
                 self._fit(*self._check_training_set(X, y, sample_weight))
         return self
-
-    @contextmanager
-    def _unchanged_on_failure(self) -> Iterator[None]:
-        """Restore the estimator, fitted or not, if the block fails."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _check_training_set(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, FloatArray, FloatArray | None]:
         """Check hyper-parameters, X, y and weights, and keep the names of features and labels."""
@@ -331,10 +332,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     def _in_order_of(self, y: Any, predicted: FloatArray) -> FloatArray:
         """Predictions with the labels in the order of the columns of y."""
         names = column_names(y)
-        generic = list(self.label_names_) == [f"label_{j}" for j in range(self.n_labels_)]
-        if len(names) != self.n_labels_ or generic:  # the measure rejects a wrong number of labels
+        if len(names) != self.n_labels_:  # the measure rejects a wrong number of labels
             return predicted
-        order = order_of_labels(names, list(self.label_names_), name="the table that fit saw")
+        order = order_of_labels(names, given_names(self.label_names_), name="the table that fit saw")
         return predicted if order is None else predicted[:, order]
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
@@ -516,7 +516,7 @@ class GroupedLDL(BaseLDL):
         self
             The fitted estimator.
         """
-        with self._unchanged_on_failure(), computing_on(X, f"{type(self).__name__}.fit"):
+        with unchanged_on_failure(self), computing_on(X, f"{type(self).__name__}.fit"):
             self._fit_grouped(*self._check_grouped_set(X, y, sample_weight, groups))
         return self
 

@@ -302,7 +302,7 @@ def _linear() -> Any:
 
 def _region(method: str, score: str, **settings: Any) -> Any:
     X, D = make_distributions(150, 4, 3, random_state=4)
-    model = uncertainty.ConformalLDL(_linear(), method=method, score=score, random_state=0, **settings).fit(
+    model = uncertainty.ConformalLDL(_linear(), method=method, conformity_score=score, random_state=0, **settings).fit(
         X[:120], D[:120]
     )
     region = model.predict_region(X[120:], level=0.8)

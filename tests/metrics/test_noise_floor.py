@@ -268,7 +268,7 @@ def test_votes_that_are_not_those_of_the_rows_are_rejected():
     D, P = counts / 4, np.full((3, 2), 0.5)
     with pytest.raises(DataError, match=r"Row 2 of D_true .* without smoothing"):
         evaluate([*D[:2], [0.1, 0.9]], P, counts=counts)
-    with pytest.raises(LengthMismatchError, match=r"\(3, 2\) and counts \(2, 2\)"):
+    with pytest.raises(LengthMismatchError, match=r"counts has shape \(2, 2\), but needs \(3, 2\)"):
         skill(D, P, P, counts=counts[:2])
     frame = pd.DataFrame(D, columns=["no", "yes"])
     swapped = pd.DataFrame(counts[:, ::-1], columns=["yes", "no"])

@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import rel_entr, softmax
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skldl import SABFGS, MeanDistribution
 from skldl.data import load_dataset
-from skldl.exceptions import DataError, ParameterError
+from skldl.exceptions import DataError, LabelMismatchError, LengthMismatchError, ParameterError
 from skldl.uncertainty import ConformalLDL, TooFewCalibrationRowsWarning
 
 WEIGHTS = np.random.default_rng(9).normal(size=(4, 3))
@@ -58,7 +60,7 @@ def calibrated(as_given):
 
     def make(score, scores, scale=1.0, groups=None):
         rows = np.full((1, 3), 1 / 3)
-        model = ConformalLDL(as_given.fit(rows, rows), method="prefit", score=score).fit(rows, rows)
+        model = ConformalLDL(as_given.fit(rows, rows), method="prefit", conformity_score=score).fit(rows, rows)
         model.calibration_scores_, model.label_scale_, model.groups_ = np.array(scores), np.full(3, scale), groups
         return model
 
@@ -68,12 +70,12 @@ def calibrated(as_given):
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize(("n_draws", "error"), [(40, 0.02), pytest.param(200, 0.01, marks=pytest.mark.slow)])
 def test_split_has_the_coverage_of_its_level(score, n_draws, error):
-    assert coverage(n_draws, 800, score=score) == pytest.approx(0.9, abs=error)
+    assert coverage(n_draws, 800, conformity_score=score) == pytest.approx(0.9, abs=error)
 
 
 @pytest.mark.parametrize("score", ["total_variation", "label"])
 def test_cross_validation_plus_comes_near_the_level(score):
-    assert 0.88 <= coverage(25, 200, score=score, method="cv+") <= 0.94
+    assert 0.88 <= coverage(25, 200, conformity_score=score, method="cv+") <= 0.94
 
 
 def test_as_many_folds_as_rows_are_the_jackknife_plus():
@@ -224,12 +226,95 @@ def test_frames_weights_and_names():
         region.contains(labels[:10])
 
 
+def named(D):
+    """Distributions in a DataFrame, and the same with the columns in another order."""
+    frame = pd.DataFrame(D, columns=["x", "y", "z"])
+    return frame, frame[["z", "x", "y"]]
+
+
+def test_columns_of_distributions_and_votes_are_matched_by_name():
+    X, D = draw(0, 300)
+    labels, swapped = named(D)
+    region = ConformalLDL(LINEAR, random_state=0).fit(X[:200], labels[:200]).predict_region(X[200:])
+    assert list(region.label_names) == ["x", "y", "z"]
+    np.testing.assert_array_equal(region.contains(swapped[200:]), region.contains(D[200:]))
+    fitted = clone(LINEAR).fit(X[:100], labels[:100])
+    for estimator in (fitted, make_pipeline(StandardScaler(), clone(LINEAR)).fit(X[:100], labels[:100])):
+        model = ConformalLDL(estimator, method="prefit")
+        by_place = model.fit(X[100:], D[100:]).calibration_scores_
+        by_name = model.fit(X[100:], swapped[100:]).calibration_scores_
+        np.testing.assert_allclose(by_name, by_place, atol=1e-12)  # sums of rows in another order
+    votes = np.random.default_rng(0).multinomial(20, D)
+    model = ConformalLDL(LINEAR, covers="true", random_state=0)
+    by_place = model.fit(X, named(votes / 20)[0], counts=votes).calibration_scores_
+    np.testing.assert_array_equal(
+        model.fit(X, named(votes / 20)[0], counts=named(votes)[1]).calibration_scores_, by_place
+    )
+
+
+def test_labels_with_other_names_are_rejected():
+    X, D = draw(0, 100)
+    other = pd.DataFrame(D, columns=["a", "b", "c"])
+    model = ConformalLDL(LINEAR, random_state=0).fit(X, named(D)[0])
+    for use in (model.predict_region(X, 0.5).contains, lambda table: model.score(X, table)):
+        with pytest.raises(LabelMismatchError, match="label 'x'"):
+            use(other)
+    with pytest.raises(LabelMismatchError, match="label 'x'"):
+        ConformalLDL(model.estimator_, method="prefit").fit(X, other)
+    with pytest.raises(LabelMismatchError, match="label 'x'"):
+        model.set_params(covers="true").fit(X, named(D)[0], counts=other)
+
+
+@pytest.mark.parametrize("method", ["split", "cv+", "prefit"])
+@pytest.mark.parametrize("n_rows", [90, 110])
+def test_x_and_y_of_different_lengths_are_rejected(method, n_rows):
+    X, D = draw(0, 110)
+    model = ConformalLDL(clone(LINEAR).fit(X, D), method=method)
+    with pytest.raises(LengthMismatchError, match=f"X has {n_rows} rows and y has 100"):
+        model.fit(X[:n_rows], D[:100])
+
+
+def test_grid_search_chooses_by_the_score():
+    X, D = draw(0, 200)
+    labels, swapped = named(D)
+    search = GridSearchCV(ConformalLDL(LINEAR, random_state=0), {"estimator__alpha": [100.0, 1e-3]}, cv=3)
+    search.fit(X, labels)
+    assert search.best_params_ == {"estimator__alpha": 1e-3}
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    model, weight = search.best_estimator_, np.linspace(1, 2, 200)
+    assert model.score(X, swapped, weight) == pytest.approx(model.estimator_.score(X, swapped, weight))
+
+
+def test_a_fit_that_fails_leaves_the_calibrated_model():
+    X, D = draw(0, 100)
+    model = ConformalLDL(LINEAR, method="cv+", n_folds=3, random_state=0).fit(X, D)
+    before = model.predict_region(X).radius
+    with pytest.raises(DataError, match="contains NaN"):
+        model.fit(np.full_like(X, np.nan), D)
+    np.testing.assert_array_equal(model.predict_region(X).radius, before)
+
+
+@pytest.mark.parametrize("method", ["split", "cv+"])
+def test_weights_reach_a_pipeline_with_and_without_metadata_routing(method):
+    X, D = draw(0, 100)
+    weight = np.linspace(0.1, 3.0, 100)
+
+    plain = ConformalLDL(make_pipeline(StandardScaler(), LINEAR), method=method, random_state=0)
+    weighted = plain.fit(X, D, sample_weight=weight).predict(X)
+    assert np.abs(weighted - plain.fit(X, D).predict(X)).max() > 1e-4
+    with config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, clone(LINEAR).set_fit_request(sample_weight=True))
+        routed = ConformalLDL(pipeline, method=method, random_state=0).fit(X, D, sample_weight=weight)
+    np.testing.assert_array_equal(routed.predict(X), weighted)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"method": "jackknife"}, "'split' or 'cv+' or 'prefit'"),
-        ({"score": "cosine"}, "total_variation"),
-        ({"method": "cv+", "score": "kullback_leibler"}, "split"),
+        ({"conformity_score": "cosine"}, "total_variation"),
+        ({"method": "cv+", "conformity_score": "kullback_leibler"}, "split"),
         ({"method": "cv+", "adaptive": True}, "split"),
         ({"adaptive": "yes"}, "adaptive='yes' must be True or False or a regressor"),
         ({"calibration_size": 1.5}, "above 0 and below 1"),
@@ -245,7 +330,7 @@ def test_bad_parameters(options, message):
 def test_bad_arguments():
     X, D = draw(0, 60)
     model = ConformalLDL(LINEAR, random_state=0)
-    with pytest.raises(DataError, match="strata has 3"):
+    with pytest.raises(DataError, match=r"strata has shape \(3,\)"):
         model.fit(X, D, strata=[1, 2, 3])
     model.fit(X, D)
     with pytest.raises(DataError, match="no strata"):
@@ -257,15 +342,17 @@ def test_bad_arguments():
         model.predict_region(X, 0.5)
     with pytest.raises(DataError, match="needs counts"):
         ConformalLDL(LINEAR, covers="true").fit(X, D)
-    with pytest.raises(DataError, match="shape of y"):
+    with pytest.raises(DataError, match=r"counts has shape \(60, 2\), but needs \(60, 3\)"):
         ConformalLDL(LINEAR, covers="true").fit(X, D, counts=D[:, :2])
-    with pytest.raises(DataError, match="finite numbers"):
+    with pytest.raises(DataError, match="infinity"):
         ConformalLDL(LINEAR, covers="true").fit(X, D, counts=np.full_like(D, np.inf))
 
 
 def test_impossible_rows_are_covered_only_by_the_whole_simplex():
     X, D = np.zeros((40, 1)), np.tile([1.0, 0.0], (40, 1))
-    model = ConformalLDL(MeanDistribution(), score="kullback_leibler", calibration_size=0.5, random_state=0).fit(X, D)
+    model = ConformalLDL(
+        MeanDistribution(), conformity_score="kullback_leibler", calibration_size=0.5, random_state=0
+    ).fit(X, D)
     finite = model.predict_region(X[:2], 0.9)
     np.testing.assert_array_equal(finite.contains([[1.0, 0.0], [0.5, 0.5]]), [True, False])
     with pytest.warns(TooFewCalibrationRowsWarning):

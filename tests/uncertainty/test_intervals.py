@@ -37,7 +37,7 @@ def test_intervals_and_radius_cover(n_draws, error):
 
 def test_they_are_the_regions_of_split_conformal_prediction():
     X, D = draw(0, 300)
-    model = ConformalLDL(SABFGS(alpha=1e-3), score="label", random_state=0).fit(X, D)
+    model = ConformalLDL(SABFGS(alpha=1e-3), conformity_score="label", random_state=0).fit(X, D)
     region = model.predict_region(X[:20], 0.8)
     P = model.predict(X[:20])
     stored = Intervals(D[:0], np.empty((0, 3)), model.label_scale_)
@@ -119,7 +119,7 @@ def test_they_are_the_regions_for_the_truth_of_conformal_prediction(grouped):
     X, _, counts = votes_of(0, 300)
     D, groups = counts / 10, np.arange(200) // 4 if grouped else None
     fitted = SABFGS(alpha=1e-3).fit(X[:100], D[:100])
-    model = ConformalLDL(fitted, method="prefit", score="label", covers="true", random_state=0)
+    model = ConformalLDL(fitted, method="prefit", conformity_score="label", covers="true", random_state=0)
     region = model.fit(X[100:], D[100:], groups=groups, counts=counts[100:]).predict_region(X[:20], 0.8)
     P = fitted.predict(X)
     stored = Intervals.of_the_truth(

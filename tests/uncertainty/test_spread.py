@@ -1,12 +1,13 @@
 """`DirichletSpread`: the concentration of the data is found, draws have the right moments, intervals their coverage."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse, stats
 from scipy.special import softmax
 
 from skldl import SABFGS, BaseLDL, MeanDistribution
-from skldl.exceptions import DataError, ParameterError
+from skldl.exceptions import DataError, LabelMismatchError, ParameterError
 from skldl.testing import check_estimator
 from skldl.uncertainty import DirichletSpread, coverage_curve
 
@@ -47,6 +48,23 @@ def test_likelihoods_are_those_of_scipy():
     coefficient = stats.multinomial(counts.sum(axis=1), np.full(3, 1 / 3)).logpmf(counts)
     coefficient = coefficient + counts.sum(axis=1) * np.log(3)
     np.testing.assert_allclose(model.log_likelihood(X[:6], counts=counts) + coefficient, known, rtol=1e-8)
+
+
+def test_columns_of_distributions_and_votes_are_matched_by_name():
+    X, D = draw(0, 100)
+    votes = np.random.default_rng(0).multinomial(9, D)
+    labels, counts = (pd.DataFrame(table, columns=["x", "y", "z"]) for table in (D, votes))
+    swapped, swapped_counts = labels[["z", "x", "y"]], counts[["z", "x", "y"]]
+    model = DirichletSpread(SABFGS(alpha=1e-3), random_state=0).fit(X, labels, counts=counts)
+    again = DirichletSpread(SABFGS(alpha=1e-3), random_state=0).fit(X, labels, counts=swapped_counts)
+    assert again.concentration_ == model.concentration_
+    np.testing.assert_allclose(model.log_likelihood(X, swapped), model.log_likelihood(X, D), rtol=1e-10)
+    np.testing.assert_array_equal(model.log_likelihood(X, counts=swapped_counts), model.log_likelihood(X, counts=votes))
+    assert model.coverage(X, swapped).error == pytest.approx(model.coverage(X, D).error)
+    for options in ({"y": D[:, ::-1]}, {"counts": votes}):
+        options = {name: pd.DataFrame(table, columns=["x", "y", "w"]) for name, table in options.items()}
+        with pytest.raises(LabelMismatchError, match="label 'z'"):
+            model.log_likelihood(X, **options)
 
 
 @pytest.mark.parametrize("n_votes", [None, 8])
@@ -185,7 +203,7 @@ def test_bad_arguments():
         model.log_likelihood(X)
     with pytest.raises(DataError, match="shape"):
         model.log_likelihood(X, D[:3])
-    with pytest.raises(DataError, match="counts must hold"):
+    with pytest.raises(DataError, match="at least zero"):
         model.fit(X, D, counts=-D)
     with pytest.raises(ParameterError, match="level"):
         model.predict_interval(X, 1.0)

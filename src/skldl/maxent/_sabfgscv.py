@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from skldl.base import MISSING, PartialLDL, kept_rows
+from skldl.base import MISSING, PartialLDL, kept_rows, unchanged_on_failure
 from skldl.chunks import Chunk, Rows
 from skldl.chunks._arrays import CheckedRows, in_memory
 from skldl.chunks._rows import Sums
@@ -204,7 +204,7 @@ class SABFGSCV(PartialLDL):
             if groups is not None:
                 raise DataError("groups need all rows in memory. Leave them out, or pass X and y as arrays.")
             return super().fit(X, y, sample_weight)
-        with self._unchanged_on_failure(), computing_on(X, "SABFGSCV.fit"):
+        with unchanged_on_failure(self), computing_on(X, "SABFGSCV.fit"):
             X, D, weight = self._check_training_set(X, y, sample_weight)
             kept, n_samples = kept_rows(sample_weight, D.shape[0])
             self._learn(CheckedRows(X, D, weight), self._folds(D.shape[0], groups, kept, n_samples))

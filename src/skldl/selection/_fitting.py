@@ -5,6 +5,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -49,10 +50,14 @@ def needs_dense(estimator: Any) -> bool:
 def fit_arguments(model: Any, weight: Any, groups: Any = None) -> dict[str, Any]:
     """The keywords by which an estimator, or the last step of a pipeline, takes weights and groups, if there are any.
 
-    Every label distribution learner takes weights; groups are for those that hold rows out inside ``fit``.
+    Every label distribution learner takes weights; groups are for those that hold rows out inside ``fit``. Under
+    scikit-learn's metadata routing a pipeline takes them by their own names, and its steps must have requested them
+    (``set_fit_request``).
     """
     steps = getattr(model, "steps", None)
     last, prefix = (steps[-1][1], f"{steps[-1][0]}__") if steps else (model, "")
+    if get_config()["enable_metadata_routing"]:
+        prefix = ""
     arguments = {} if weight is None else {f"{prefix}sample_weight": weight}
     if groups is not None and len(np.unique(groups)) > 1 and "groups" in signature(last.fit).parameters:
         arguments[f"{prefix}groups"] = groups

@@ -17,13 +17,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skldl._algorithms import hint_on_missing_degrees
-from skldl.base import BaseLDL
+from skldl.base import BaseLDL, unchanged_on_failure
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import fit_rows, seed_of, shuffled_folds
-from skldl.exceptions import DataError, LengthMismatchError, Parameter, ParameterError
+from skldl.exceptions import DataError, Parameter, ParameterError
+from skldl.metrics import kullback_leibler
 from skldl.selection import hold_out, pairs_of
 from skldl.selection._candidate import with_seed
-from skldl.uncertainty._dirichlet import check_votes, plausible_truths
+from skldl.uncertainty._dirichlet import plausible_truths
 from skldl.uncertainty._region import (
     LEVEL,
     SCORES,
@@ -33,6 +34,7 @@ from skldl.uncertainty._region import (
     conformal_quantile,
     score_rows,
 )
+from skldl.utils.column_names import label_names
 from skldl.utils.parameters import (
     BOOLEAN,
     RANDOM_STATE,
@@ -43,8 +45,18 @@ from skldl.utils.parameters import (
     number,
     one_of,
 )
-from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_groups, check_weights, reject_device_arrays
+from skldl.utils.typing import BoolArray, FloatArray, IntArray
+from skldl.utils.validation import (
+    check_distributions,
+    check_groups,
+    check_row_labels,
+    check_same_length,
+    check_truth,
+    check_weights,
+    in_label_order,
+    reject_device_arrays,
+)
+from skldl.utils.votes import check_votes_of
 from skldl.utils.warn import warn
 
 MIN_DIFFICULTY = 0.1  # of the mean: a forest that predicts 0 would make a radius of 0; chosen by hand
@@ -68,7 +80,7 @@ class ConformalLDL(BaseEstimator):
         [1]_. "cv+" calibrates on out-of-fold predictions and fits on all rows [2]_; its guarantee is about
         :math:`1 - 2\alpha` for the level :math:`1 - \alpha`, its coverage usually near the level. "prefit" takes an
         estimator or pipeline that is fitted already, and calibrates on all rows, which it must not have seen.
-    score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
+    conformity_score : {"total_variation", "kullback_leibler", "label"}, default="total_variation"
         How the distance from the prediction is measured. "label" is the largest deviation of one label, in units of
         that label's standard deviation over the training rows: the region is a box, and covers all labels at once.
         "kullback_leibler" works with "split" only, because it satisfies no triangle inequality.
@@ -88,10 +100,6 @@ class ConformalLDL(BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the split, and of estimators whose ``random_state`` is None.
 
-    Notes
-    -----
-    The parameter ``score`` hides scikit-learn's method of this name; use ``model.estimator_.score(X, y)``.
-
     Attributes
     ----------
     estimator_ : estimator
@@ -110,6 +118,9 @@ class ConformalLDL(BaseEstimator):
         The regressor that predicts the difficulty of a row, where ``adaptive``.
     groups_, strata_ : ndarray or None
         Group and stratum of each calibration row, where ``fit`` was given them.
+    label_names_ : ndarray of str
+        Names of the labels: the columns of y if it was a DataFrame, those of the fitted estimator under "prefit", else
+        ``label_0``, ``label_1``, ….
 
     References
     ----------
@@ -135,7 +146,7 @@ class ConformalLDL(BaseEstimator):
     _constraints: ClassVar = {
         "estimator": Constraint("a label distribution learner", lambda value: isinstance(value, BaseLDL | Pipeline)),
         "method": one_of("split", "cv+", "prefit"),
-        "score": one_of(*SCORES),
+        "conformity_score": one_of(*SCORES),
         "calibration_size": number(above=0, below=1),
         "n_folds": integer(at_least=2),
         "adaptive": BOOLEAN | Constraint("a regressor", _is_regressor),
@@ -148,7 +159,7 @@ class ConformalLDL(BaseEstimator):
         estimator: Any,
         *,
         method: str = "split",
-        score: str = "total_variation",
+        conformity_score: str = "total_variation",
         calibration_size: float = 0.25,
         n_folds: int = 10,
         adaptive: Any = False,
@@ -157,7 +168,7 @@ class ConformalLDL(BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.method = method
-        self.score = score
+        self.conformity_score = conformity_score
         self.calibration_size = calibration_size
         self.n_folds = n_folds
         self.adaptive = adaptive
@@ -188,22 +199,35 @@ class ConformalLDL(BaseEstimator):
         strata : array-like of shape (n_samples,), default=None
             Stratum of each row, such as a category; each is calibrated by itself, so that the coverage holds within
             each of them.
-        counts : array-like of shape (n_samples, n_labels), default=None
-            Number of votes for each label, for ``covers="true"``.
+        counts : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            Number of votes for each label, for ``covers="true"``. Columns with the names of the labels may be in
+            another order, as those of y under "prefit".
 
         Returns
         -------
         self
-            The fitted object.
+            The fitted object. If fitting fails, one that was fitted before stays as it was.
         """
+        with unchanged_on_failure(self):
+            self._fit(X, y, sample_weight, groups, strata, counts)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, strata: Any, counts: Any) -> None:
         self._check_parameters()
         reject_device_arrays(self, X)
         D = check_distributions(y, nan_hint=partial(hint_on_missing_degrees, "ConformalLDL"))
         n_rows = len(D)
+        check_same_length(X, D)
+        self.label_names_ = label_names(y, D.shape[1])
+        if self.method == "prefit":
+            check_is_fitted(self.estimator)
+            model = self.estimator[-1] if isinstance(self.estimator, Pipeline) else self.estimator
+            self.label_names_ = getattr(model, "label_names_", self.label_names_)
+            D = in_label_order(D, y, self.label_names_, n_rows, name="y")
         weight = check_weights(sample_weight, n_rows)
         group_of = check_groups(groups, np.arange(n_rows), n_rows)
-        votes = self._check_counts(counts, D)
-        stratum_of = None if strata is None else _check_strata(strata, n_rows)
+        votes = self._check_counts(counts, n_rows)
+        stratum_of = None if strata is None else check_row_labels(strata, n_rows, name="strata")
         seed = seed_of(self.random_state)
         self.folds_: IntArray
         self.fold_estimators_: list[Any] = []  # set by "cv+", as difficulty_ by adaptive=True
@@ -225,7 +249,6 @@ class ConformalLDL(BaseEstimator):
         units = np.tile(group_of[held] if group_of is not None else np.arange(len(held)), repeat)
         self.groups_ = units if group_of is not None or repeat > 1 else None
         self.folds_ = np.tile(self.folds_, repeat)
-        return self
 
     def _fit_split(
         self, part: Any, X: Any, D: FloatArray, groups: IntArray | None, n_rows: int, seed: int
@@ -241,7 +264,6 @@ class ConformalLDL(BaseEstimator):
 
     def _use_fitted(self, X: Any, n_rows: int) -> tuple[IntArray, FloatArray]:
         """Use the fitted estimator; return all rows and its predictions for them."""
-        check_is_fitted(self.estimator)
         self.estimator_ = self.estimator
         held_out = np.asarray(self.estimator_.predict(X))
         self.label_scale_ = np.ones(held_out.shape[1])  # all rows calibrate: none is left to estimate a unit from
@@ -290,7 +312,7 @@ class ConformalLDL(BaseEstimator):
         return np.maximum(predicted, MIN_DIFFICULTY)
 
     def _scores(self, D: FloatArray, P: FloatArray) -> FloatArray:
-        return score_rows(self.score, D, P, self.label_scale_)
+        return score_rows(self.conformity_score, D, P, self.label_scale_)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict a label distribution for each row: the centres of the regions.
@@ -307,6 +329,26 @@ class ConformalLDL(BaseEstimator):
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean Kullback-Leibler divergence from the true to the predicted distributions: higher is better.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like or DataFrame of shape (n_samples, n_labels)
+            True label distributions. Columns with the names of the labels may be in another order.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            At most 0, which only a perfect prediction reaches.
+        """
+        P = self.predict(X)
+        return -kullback_leibler(check_truth(y, self.label_names_, len(P)), P, sample_weight=sample_weight)
 
     def predict_region(self, X: Any, level: float = 0.9, strata: Any = None) -> Region:
         """Predict for each row a region that contains its distribution with probability ``level``.
@@ -352,8 +394,8 @@ class ConformalLDL(BaseEstimator):
                 "rows, a lower level or a larger calibration_size.",
                 TooFewCalibrationRowsWarning,
             )
-        lower, upper = bounds(self.score, center, radius, self.label_scale_)
-        return Region(center, radius, lower, upper, float(level), self.score, inside)
+        lower, upper = bounds(self.conformity_score, center, radius, self.label_scale_)
+        return Region(center, radius, lower, upper, float(level), self.conformity_score, self.label_names_, inside)
 
     def _inside_ball(self, center: FloatArray, radius: FloatArray, D: FloatArray) -> BoolArray:
         return np.asarray(self._scores(D, center) <= radius)
@@ -384,14 +426,14 @@ class ConformalLDL(BaseEstimator):
             return np.zeros(n_rows, dtype=np.intp), [everything]
         if strata is None:
             raise DataError("fit was called with strata: pass the stratum of each row to predict_region, too.")
-        names, codes = np.unique(_check_strata(strata, n_rows), return_inverse=True)
+        names, codes = np.unique(check_row_labels(strata, n_rows, name="strata"), return_inverse=True)
         return codes, [np.flatnonzero(self.strata_ == name) for name in names]
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if self.method == "cv+" and self.score == "kullback_leibler":
+        if self.method == "cv+" and self.conformity_score == "kullback_leibler":
             raise ParameterError(
-                Parameter("score", self.score),
+                Parameter("conformity_score", self.conformity_score),
                 " works with ",
                 Parameter("method", "split"),
                 " only. Use 'total_variation' or 'label'.",
@@ -409,7 +451,7 @@ class ConformalLDL(BaseEstimator):
     def _adapts(self) -> bool:
         return _is_regressor(self.adaptive) or bool(self.adaptive)
 
-    def _check_counts(self, counts: Any, D: FloatArray) -> FloatArray | None:
+    def _check_counts(self, counts: Any, n_rows: int) -> FloatArray | None:
         if self.covers == "given":
             return None
         if counts is None:
@@ -417,14 +459,7 @@ class ConformalLDL(BaseEstimator):
                 Parameter("covers", "true"),
                 " needs counts: the number of votes for each label, one row for each row of y.",
             )
-        return check_votes(counts, D.shape)
-
-
-def _check_strata(strata: Any, n_rows: int) -> AnyArray:
-    names: AnyArray = np.asarray(strata)
-    if len(names) != n_rows:
-        raise LengthMismatchError(f"strata has {len(names)} entries for {n_rows} rows. Pass one for each row.")
-    return names
+        return check_votes_of(counts, self.label_names_, n_rows)
 
 
 def _spread_of_labels(D: FloatArray) -> FloatArray:

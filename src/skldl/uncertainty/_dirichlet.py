@@ -15,7 +15,6 @@ import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import digamma, gammaln
 
-from skldl.exceptions import DataError
 from skldl.utils.mean_mixture import row_weights
 from skldl.utils.typing import FloatArray
 
@@ -24,14 +23,6 @@ N_PLAUSIBLE = 20  # draws for each row; chosen by hand
 LOG_RANGE = (-4.0, 14.0)  # concentrations from .02, nearly one-hot rows, to 1.2 million, no visible scatter
 HALF_CHI_SQUARE = 1.3528  # half of the 90 % quantile of the chi-square distribution with one degree of freedom
 MIN_DEGREE = 1e-12  # of a predicted mean: a Dirichlet distribution has positive parameters
-
-
-def check_votes(counts: Any, shape: tuple[int, ...]) -> FloatArray:
-    """Validate votes: finite numbers of at least zero, in the shape of the distributions, and not all zero."""
-    votes = np.asarray(counts, dtype=np.float64)
-    if votes.shape != shape or not (np.isfinite(votes) & (votes >= 0)).all() or not votes.any():
-        raise DataError(f"counts must hold finite numbers of at least zero, not all zero, in the shape of y, {shape}.")
-    return votes
 
 
 def fill_zeros(D: FloatArray, floor: float = REPLACEMENT) -> FloatArray:

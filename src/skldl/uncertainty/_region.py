@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from skldl.exceptions import LengthMismatchError
 from skldl.utils.parameters import number
-from skldl.utils.typing import BoolArray, FloatArray, IntArray
-from skldl.utils.validation import check_distributions
+from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
+from skldl.utils.validation import check_truth
 
 LEVEL = number(above=0, below=1, hint="it is a probability, for instance 0.9")
 SCORES = ("total_variation", "kullback_leibler", "label")
@@ -51,6 +50,8 @@ class Region:
         The requested level.
     score : {"total_variation", "kullback_leibler", "label"}
         The score that the radius is measured in.
+    label_names : ndarray of str
+        Names of the labels.
 
     Examples
     --------
@@ -70,6 +71,7 @@ class Region:
     upper: FloatArray
     level: float
     score: str
+    label_names: AnyArray
     _inside: Any = field(repr=False)
 
     def contains(self, D: Any) -> BoolArray:
@@ -77,21 +79,16 @@ class Region:
 
         Parameters
         ----------
-        D : array-like of shape (n_samples, n_labels)
-            One distribution for each row.
+        D : array-like or DataFrame of shape (n_samples, n_labels)
+            One distribution for each row that the region was predicted for. Columns with the names of the labels may be
+            in another order.
 
         Returns
         -------
         ndarray of bool of shape (n_samples,)
             True where it is.
         """
-        rows = check_distributions(D, name="D")
-        if rows.shape != self.center.shape:
-            raise LengthMismatchError(
-                f"D has shape {rows.shape}, the region {self.center.shape}. Pass one distribution for each row that "
-                "the region was predicted for."
-            )
-        return np.asarray(self._inside(rows))
+        return np.asarray(self._inside(check_truth(D, self.label_names, len(self.center), name="D")))
 
 
 def score_rows(name: str, D: FloatArray, P: FloatArray, label_scale: FloatArray) -> FloatArray:

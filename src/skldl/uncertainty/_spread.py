@@ -8,14 +8,13 @@ from scipy import sparse, stats
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skldl.base import kept_rows
+from skldl.base import kept_rows, unchanged_on_failure
 from skldl.data._dataset import rows_of
 from skldl.ensemble._members import TrainingRows, seed_of
 from skldl.exceptions import DataError
 from skldl.uncertainty._dirichlet import (
     MIN_DEGREE,
     REPLACEMENT,
-    check_votes,
     concentration_of,
     fill_zeros,
     fit_concentration,
@@ -29,7 +28,8 @@ from skldl.utils.parameters import RANDOM_STATE, check_value, integer, number, o
 from skldl.utils.scaling import Scaling
 from skldl.utils.simplex import entropy
 from skldl.utils.typing import FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_features
+from skldl.utils.validation import check_features, check_truth
+from skldl.utils.votes import check_votes_of
 
 PENALTIES = (np.inf, 1.0, 0.1, 0.01, 1e-3)  # from a constant concentration to almost no penalty; chosen by hand
 LEVELS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -236,18 +236,19 @@ class DirichletSpread(HeldOutWrapper):
             Weight of each row.
         groups : array-like of shape (n_samples,), default=None
             Group of each row; rows of one group are held out together.
-        counts : array-like of shape (n_samples, n_labels), default=None
-            Number of votes for each label, where y was made from votes.
+        counts : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            Number of votes for each label, where y was made from votes. Columns with the names of those of y may be in
+            another order.
 
         Returns
         -------
         self
             The fitted estimator.
         """
-        with self._unchanged_on_failure():
+        with unchanged_on_failure(self):
             X, D, weight, codes = self._check_grouped_set(X, y, sample_weight, groups)
             kept, n_given = kept_rows(sample_weight, len(D))
-            votes = None if counts is None else check_votes(counts, (n_given, D.shape[1]))[kept]
+            votes = None if counts is None else check_votes_of(counts, self.label_names_, n_given)[kept]
             self._fit_spread(X, D, weight, codes, votes)
         return self
 
@@ -371,9 +372,10 @@ class DirichletSpread(HeldOutWrapper):
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
-        y : array-like of shape (n_samples, n_labels), default=None
-            Distributions; zeros are replaced by ``floor``.
-        counts : array-like of shape (n_samples, n_labels), default=None
+        y : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            Distributions; zeros are replaced by ``floor``. Columns with the names of the labels may be in another
+            order.
+        counts : array-like or DataFrame of shape (n_samples, n_labels), default=None
             Votes, instead of y. The multinomial coefficient, which does not depend on the model, is left out.
 
         Returns
@@ -382,7 +384,7 @@ class DirichletSpread(HeldOutWrapper):
             Log-densities, or log-probabilities of the votes.
         """
         P, tau = self._mean_and_concentration(X)
-        return log_likelihood(P, tau, **self._truth(y, counts, P.shape))
+        return log_likelihood(P, tau, **self._truth(y, counts, len(P)))
 
     def coverage(self, X: Any, y: Any = None, counts: Any = None, levels: Any = LEVELS) -> CoverageCurve:
         """Coverage of the intervals of each level on new rows.
@@ -391,8 +393,9 @@ class DirichletSpread(HeldOutWrapper):
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
             Features.
-        y, counts : array-like of shape (n_samples, n_labels), default=None
-            Distributions, or votes; with votes the intervals are those of the fractions of as many votes.
+        y, counts : array-like or DataFrame of shape (n_samples, n_labels), default=None
+            Distributions, or votes, as for `log_likelihood`; with votes the intervals are those of the fractions of as
+            many votes.
         levels : array-like, default=0.05, 0.1, 0.2, …, 0.9, 0.95
             Levels.
 
@@ -402,19 +405,16 @@ class DirichletSpread(HeldOutWrapper):
             The curve; `skldl.plots.CoverageDisplay` draws it.
         """
         P, tau = self._mean_and_concentration(X)
-        truth = self._truth(y, counts, P.shape)
+        truth = self._truth(y, counts, len(P))
         ranks = votes_ranks(truth["counts"], P, tau) if "counts" in truth else dirichlet_ranks(truth["D"], P, tau)
         return coverage_curve(ranks, levels)
 
-    def _truth(self, y: Any, counts: Any, shape: tuple[int, ...]) -> dict[str, Any]:
+    def _truth(self, y: Any, counts: Any, n_rows: int) -> dict[str, Any]:
         if (y is None) == (counts is None):
             raise DataError("Pass either y, the distributions, or counts, the votes.")
         if counts is not None:
-            return {"counts": check_votes(counts, shape)}
-        D = check_distributions(y)
-        if D.shape != shape:
-            raise DataError(f"y has shape {D.shape}, the predictions {shape}. Give one distribution for each row of X.")
-        return {"D": fill_zeros(D, self.floor)}
+            return {"counts": check_votes_of(counts, self.label_names_, n_rows)}
+        return {"D": fill_zeros(check_truth(y, self.label_names_, n_rows), self.floor)}
 
 
 def _choose_penalty(

@@ -179,6 +179,12 @@ def label_names(D: Any, n_labels: int) -> npt.NDArray[np.object_]:
     return np.array([str(name) for name in names], dtype=object)
 
 
+def given_names(names: Iterable[Any]) -> list[Any]:
+    """Names of labels as a list, empty if they are label_0, label_1, …, which stand for labels without names."""
+    found = list(names)
+    return [] if found == [f"label_{j}" for j in range(len(found))] else found
+
+
 def order_of_labels(expected: list[Any], found: list[Any], *, name: str) -> npt.NDArray[np.intp] | None:
     """Order of the columns ``found`` that matches ``expected``; None if they match already.
 

@@ -7,7 +7,7 @@ converted silently; one of another library, device or precision than float32 or 
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -50,7 +50,13 @@ from skldl.utils.arrays import (
     sum_in_double,
     to_numpy,
 )
-from skldl.utils.column_names import check_integer_columns, column_names, label_names, order_of_labels
+from skldl.utils.column_names import (
+    check_integer_columns,
+    column_names,
+    given_names,
+    label_names,
+    order_of_labels,
+)
 from skldl.utils.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 Hint = str | Callable[[], str]
@@ -770,20 +776,26 @@ def _check_weight_ratios(weight: Any, mean: float, of: str) -> None:
 
 def group_codes(groups: Any, n_samples: int) -> IntArray:
     """Number the groups of all rows from 0, in the order of their names; every row needs a group."""
-    labels = np.asarray(groups)
+    labels = check_row_labels(groups, n_samples, name="groups")
+    return np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1].astype(np.intp)
+
+
+def check_row_labels(values: Any, n_samples: int, *, name: str) -> AnyArray:
+    """Require one value for each row, such as its group or stratum, and none missing."""
+    labels: AnyArray = np.asarray(values)
     if labels.shape != (n_samples,):
         raise LengthMismatchError(
-            f"groups has shape {labels.shape}, but there are {n_samples} rows. Pass one group for each row of X."
+            f"{name} has shape {labels.shape}, but there are {n_samples} rows. Pass one for each row of X."
         )
-    missing = _missing(labels) | np.ma.getmaskarray(groups) if np.ma.isMaskedArray(groups) else _missing(labels)
+    missing = _missing(labels) | np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else _missing(labels)
     if missing.any():
         row = int(missing.argmax())
         raise DataError(
-            f"groups holds missing values, the first in row {row} ({int(missing.sum())} in all). "
-            "Every row needs a group: fill them in, or remove these rows.",
+            f"{name} holds missing values, the first in row {row} ({int(missing.sum())} in all). "
+            "Every row needs one: fill them in, or remove these rows.",
             row=row,
         )
-    return np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)[1].astype(np.intp)
+    return labels
 
 
 def _missing(labels: AnyArray) -> BoolArray:
@@ -839,10 +851,42 @@ def check_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
     return true, pred if order is None else pred[:, order]
 
 
-def check_same_length(X: Any, D: FloatArray) -> None:
-    """Require one row of D for each row of X."""
-    if X.shape[0] != D.shape[0]:
+def check_truth(D: Any, label_names: Collection[Any], n_rows: int, *, name: str = "y") -> FloatArray:
+    """Return distributions to compare with predictions: one for each row, with the labels in the order of a model.
+
+    Parameters
+    ----------
+    D : array-like or DataFrame of shape (n_samples, n_labels)
+        The distributions. Columns with the names of the model's labels may be in another order.
+    label_names : sequence
+        Names of the model's labels.
+    n_rows : int
+        Number of predictions.
+    name : str, default="y"
+        What the messages call the distributions.
+    """
+    return in_label_order(check_distributions(D, name=name), D, label_names, n_rows, name=name)
+
+
+def in_label_order(rows: FloatArray, table: Any, label_names: Collection[Any], n_rows: int, *, name: str) -> FloatArray:
+    """Require one row for each prediction and one column for each label; return the columns in the model's order.
+
+    ``table`` is what the numbers were read from, and ``name`` what the messages call it.
+    """
+    if rows.shape != (n_rows, len(label_names)):
         raise LengthMismatchError(
-            f"X has {X.shape[0]} rows and y has {D.shape[0]}: found input variables with inconsistent numbers of "
+            f"{name} has shape {rows.shape}, but needs {(n_rows, len(label_names))}: one row for each instance and one "
+            "column for each label."
+        )
+    order = order_of_labels(given_names(label_names), column_names(table), name=name)
+    return rows if order is None else rows[:, order]
+
+
+def check_same_length(X: Any, D: FloatArray) -> None:
+    """Require one row of D for each row of X, which may be a list."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != D.shape[0]:
+        raise LengthMismatchError(
+            f"X has {n_rows} rows and y has {D.shape[0]}: found input variables with inconsistent numbers of "
             "samples. Pass one distribution per row of X."
         )
