@@ -229,6 +229,31 @@ def test_mistakes_are_one_line_and_leave_nothing(here, cli, line, message):
     assert sorted(file.name for file in here.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fit {} --labels 'emo_*' --model sa-bfgs --out m.skldl",
+        "fit {} --labels 'emo_*' --stream --memory 700MiB --out m.skldl",
+        "convert {} --from scores --labels 'emo_*' --out p.csv",
+        "predict faces.skldl {} --out p.csv",
+        "evaluate {} --labels 'emo_*' --models sa-bfgs",
+    ],
+)
+def test_rows_between_unbalanced_quotation_marks_are_not_lost(here, cli, monkeypatch, line):
+    lines = (here / "faces.csv").read_text().splitlines()
+    for row in (10, 40):
+        lines[row] = f'"{lines[row]}'
+    content = "\n".join(lines) + "\n"
+    (here / "wrong.csv").write_text(content)
+    before = sorted(file.name for file in here.iterdir())
+    says = "line 41 has text after the closing quotation mark of a cell, which opens in line 11."
+    assert f"wrong.csv: {says}" in cli(line.format("wrong.csv"), status=2).err
+    if "--stream" not in line:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+        assert f"standard input: {says}" in cli(line.format("-"), status=2).err
+    assert sorted(file.name for file in here.iterdir()) == before
+
+
 def test_shares_given_as_counts_are_noticed(here, faces, cli):
     line = "fit faces.csv --labels 'emo_*' --model mean --out m.skldl"
     (reported,) = [line for line in cli(f"{line} --kind counts").err.splitlines() if "fractions" in line]

@@ -157,8 +157,10 @@ def test_broken_files_are_told(tmp_path, content, message):
         ("a,b\n1,2\n3\n4,5\n", "line 3 has 1 cells, the header 2"),
         ('a,b\n1,"x\ny"\n\n3\n4,5\n', "line 5 has 1 cells, the header 2"),
         ("sep=,\na,b\n1,2\n3\n", "line 4 has 1 cells, the header 2"),
-        ('a,b\n1,2\n3,"cut he', "a quotation mark that opens a cell below row 0 is never closed"),
-        ('a,b\n1,2\n3,"cut\nhere,5\n6,7\n', "never closed"),
+        ('a,b\n1,2\n3,"cut he', "line 3 has a cell that opens with a quotation mark, which is never closed"),
+        ('a,b\n1,2\n3,"cut\nhere,5\n6,7\n', "line 3 has a cell.* never closed"),
+        ('"a,b\n1,2\n3,4\n', "line 1 has a cell.* never closed"),
+        ('"a,b\n1,2\n"x,3\n', "line 3 has text .*, which opens in line 1"),
         ("a,b,c\n1,2,3\n4,5", "line 3 has 2 cells, the header 3"),
     ],
 )
@@ -166,6 +168,44 @@ def test_short_rows_and_files_cut_off_are_refused(tmp_path, content, message):
     path = write(tmp_path, content)
     with pytest.raises(TableError, match=message):
         TableFile(path).read()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('a,b\n"wow,1\nx,2\ny,3\n"wow,4\nz,5\n', "line 5 has text after the closing .*, which opens in line 2"),
+        ('a,b\n1,"wow\n\n2,x\n3,"wow\n', "line 5 has text .*, which opens in line 2"),
+        ('a,b\n1,"x\ny"\n2,"x\ny"z\n', "line 5 has text .*, which opens in line 4"),
+        ('a,b\r\n1,2\r\n3,"x"y\r\n', "line 3 has text after the closing quotation mark of a cell. Close"),
+        ('a\tb\r1\t"x"\r3\t"x"y\r', "line 3 has text"),
+        ('sep=;\na;b\n1; "x" y\n', "line 3 has text"),
+    ],
+)
+@pytest.mark.parametrize("block_bytes", [1, 2**23])
+def test_text_after_a_closing_quotation_mark(monkeypatch, content, message, block_bytes):
+    """Two marks that are not closed would make one cell of all rows between them."""
+    monkeypatch.setattr("skldl.data._csv.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("skldl.data._tables.SAMPLE_LINES", 1)
+    for size in (14, 2**18):
+        monkeypatch.setattr("skldl.data._tables.SAMPLE_BYTES", size)
+        with pytest.raises(TableError, match=message):
+            TableFile(Dripping(content.encode(), size)).read()
+
+
+def test_text_after_a_closing_quotation_mark_far_below(tmp_path):
+    lines = ["a,b", *['"one, two\nthree",4'] * 150_000]
+    lines[100_000] = lines[149_000] = '"one, two,4'
+    content = "\n".join(lines) + "\n"
+    before = 1 + content[: content.index('"one, two,4')].count("\n")
+    with pytest.raises(TableError, match=f"which opens in line {before}"):
+        TableFile(write(tmp_path, content)).read()
+
+
+def test_blanks_around_quotation_marks_below_the_sample(tmp_path):
+    content = "a,b\n" + "1,2\n" * 100_000 + '3, "x, y" \n"4" ,"say ""hi"" , ok"\n5,6" pipe\n'
+    frame = TableFile(write(tmp_path, content)).read()
+    assert frame["b"].tolist()[-3:] == ["x, y", 'say "hi" , ok', '6" pipe']
+    assert frame["a"].tolist()[-3:] == [3, 4, 5]
 
 
 def test_a_last_line_that_may_be_cut_is_noted(tmp_path):

@@ -1,9 +1,9 @@
 """CSV files: detection of the dialect, reading with Arrow, and writing.
 
-Reading takes four steps. `detect` detects the dialect from the beginning of the file: encoding (UTF-8 with or without a
+Reading takes five steps. `detect` detects the dialect from the beginning of the file: encoding (UTF-8 with or without a
 byte order mark, UTF-16, else Windows-1252), separator (comma, semicolon, tab or bar), header and decimal marks.
-`_Utf8Text` decodes the rest, `_RowCutter` splits it into rows of text cells, and a `_ColumnReader` for each column
-converts cells to numbers if all of them are numbers.
+`_Utf8Text` decodes the rest, `_Quotes` checks its quotation marks, `_RowCutter` splits it into rows of text cells, and
+a `_ColumnReader` for each column converts cells to numbers if all of them are numbers.
 
 The decimal mark is determined for a column, then for the file, never for a cell. ``5.1`` can only have a decimal point
 and ``5,1`` only a decimal comma, but ``5.123`` and ``5,123`` may be thousands: such a column follows the other columns
@@ -41,8 +41,6 @@ BLOCK_BYTES = 2**23
 """Maximum length of the text that Arrow parses at a time; chosen by hand."""
 CHUNKS_PER_BLOCK = 4
 """With short lines, a block has the lines of this many chunks, so that memory depends on the size of the chunks."""
-END_OF_BLOCK = "\x04end of piece\x04"
-"""First cell of a row that is added to each block: if it is missing in the result, a quotation mark was not closed."""
 
 _GROUP = r"[+-]?[1-9]\d{0,2}"
 _EXPONENT = r"(?:[eE][+-]?\d+)?"
@@ -324,6 +322,7 @@ def detect(
         raise TableError(f"{name}: the header line cannot be cut into columns ({error}).") from error
     has_header = header is True or not all(map(is_number, names))
     used = reader.line_num if has_header else 0
+    _Quotes(separator, name).checked("".join(lines[:used]).encode(), n_lines, last=True)
     names = _checked_names(names, name) if has_header else [str(place + 1) for place in range(len(names))]
     n_rows = max(20, min(500, _MAX_SAMPLE_CELLS // len(names)))
     rows = _cells_of(sample[used : used + n_rows], separator)
@@ -482,11 +481,7 @@ class _Utf8Text:
         self.ends_with_newline = True
 
     def __iter__(self) -> Iterator[bytes]:
-        separator = self._begun.dialect.separator
-        texts: Iterator[str] = self._texts()
-        if re.search(rf'{re.escape(separator)} +"', self._begun.rest):  # for Arrow, quotes after blanks are text
-            texts = _requoted(texts, separator, self._name)
-        return (text.encode() for text in texts)
+        return (text.encode() for text in self._texts())
 
     def _texts(self) -> Iterator[str]:
         encoding = self._begun.dialect.encoding
@@ -510,29 +505,58 @@ class _Utf8Text:
             yield text
 
 
-def _requoted(texts: Iterable[str], separator: str, name: str) -> Iterator[str]:
-    """Rewrite the text without blanks between a separator and a quotation mark, in pieces of whole rows."""
-    reader = csv.reader(_lines(texts), delimiter=separator, skipinitialspace=True)
-    try:
-        while rows := list(itertools.islice(reader, 1000)):
-            piece = io.StringIO()
-            csv.writer(piece, delimiter=separator, lineterminator="\n").writerows(rows)
-            yield piece.getvalue()
-    except csv.Error as error:
-        raise TableError(
-            f"{name}: line {reader.line_num} below the header cannot be split into cells ({error})."
-        ) from error
+class _Quotes:
+    """Check of the quotation marks of a CSV file, and removal of blanks around quoted cells.
+
+    A reader such as Arrow's continues a cell after its closing quotation mark. So two cells that begin with a mark that
+    is never closed become one cell, together with all rows between them. Text after a closing mark is therefore an
+    error. Marks inside a cell that does not begin with one are text, as in ``6" pipe``.
+    """
+
+    def __init__(self, separator: str, name: str) -> None:
+        self._name = name
+        end = (re.escape(separator) + r"\r\n").encode()
+        blanks = b"" if separator == " " else b" *+"
+        # possessive quantifiers (such as *+) need no memory for backtracking, since no cell can be divided differently
+        cell = rb'"(?:[^"]++|"")*+"'
+        lines = rb'(?:[^"]++|(?<![^%b])%b(?![^%b])|(?<=[^%b])")*+'
+        self._cell = re.compile(cell)
+        self._lines = re.compile(lines % (end, cell, end, end))
+        self._lines_without_blanks = re.compile(lines % (end, cell, end, end + b" "))
+        self._cell_with_blanks = re.compile(rb"(?<![^%b])%b(%b)%b" % (end, blanks, cell, blanks))
+
+    def checked(self, lines: bytes, n_lines: int, *, last: bool) -> bytes | None:
+        """Return lines without blanks around quoted cells; None if they end inside a quoted cell and are not the last.
+
+        ``n_lines`` lines of the file come before.
+        """
+        if b'"' not in lines or self._lines_without_blanks.fullmatch(lines):
+            return lines
+        lines = self._cell_with_blanks.sub(rb"\1", lines)  # for Arrow, quotation marks after blanks are text
+        match = self._lines.match(lines)
+        start = match.end() if match else 0
+        if start == len(lines):
+            return lines
+        opened = n_lines + 1 + count_line_breaks(lines[:start])
+        cell = self._cell.match(lines, start)
+        if cell is not None:
+            line = n_lines + 1 + count_line_breaks(lines[: cell.end()])
+            where = "" if line == opened else f", which opens in line {opened}"
+            raise TableError(
+                f"{self._name}: line {line} has text after the closing quotation mark of a cell{where}. Close each "
+                "cell that opens with a mark, and write marks inside such a cell twice."
+            )
+        if last:
+            raise TableError(
+                f"{self._name}: line {opened} has a cell that opens with a quotation mark, which is never closed. The "
+                "file was cut off, or a mark is missing."
+            )
+        return None
 
 
-def _lines(texts: Iterable[str]) -> Iterator[str]:
-    unfinished = ""
-    for text in texts:
-        *lines, unfinished = _split_lines(unfinished + text) or [""]
-        if unfinished.endswith("\n"):
-            lines, unfinished = [*lines, unfinished], ""
-        yield from lines
-    if unfinished:
-        yield unfinished
+def count_line_breaks(lines: bytes) -> int:
+    """Number of line breaks, whether they are one character or two."""
+    return lines.count(b"\n") or lines.count(b"\r")
 
 
 class _RowCutter:
@@ -545,6 +569,7 @@ class _RowCutter:
     def __init__(self, text: Iterable[bytes], begun: Detected, name: str, path: Path | None) -> None:
         self._text, self._dialect, self._columns = text, begun.dialect, begun.columns
         self._n_header_lines, self._name, self._path = begun.n_lines, name, path
+        self._quotes = _Quotes(begun.dialect.separator, name)
 
     def batches(self, rows: int) -> Iterator[Any]:
         """Yield the rows as record batches of Arrow: all cells are text, empty cells are null.
@@ -553,7 +578,7 @@ class _RowCutter:
         A block has `BLOCK_BYTES` bytes or, if lines are short, the lines of a few chunks of ``rows`` rows. It ends with
         a line break; if this is inside quotation marks, the block is extended.
         """
-        waiting, usual, enough, n_rows = b"", 0, 0, 0
+        waiting, usual, enough, n_rows, n_lines = b"", 0, 0, 0, self._n_header_lines
         for block in self._text:
             waiting += block
             if not usual:
@@ -561,23 +586,19 @@ class _RowCutter:
             if len(waiting) < enough:
                 continue
             end = 1 + max(waiting.rfind(b"\n"), waiting.rfind(b"\r") if b"\n" not in waiting else -1)
-            batch = self._cut(waiting[:end], n_rows) if end else None
-            if batch is None:
+            lines = self._quotes.checked(waiting[:end], n_lines, last=False) if end else None
+            if lines is None:
                 enough = 2 * len(waiting)
                 continue
+            batch = self._cut(lines, n_rows)
+            n_lines += count_line_breaks(waiting[:end])
             waiting, enough, n_rows = waiting[end:], usual, n_rows + len(batch)
             yield batch
         if waiting:
-            batch = self._cut(waiting if waiting[-1:] in b"\r\n" else waiting + b"\n", n_rows)
-            if batch is None:
-                raise TableError(
-                    f"{self._name}: a quotation mark that opens a cell below row {n_rows} is never closed. The file "
-                    "was cut off, or a mark is missing."
-                )
-            yield batch
+            yield self._cut(self._quotes.checked(waiting, n_lines, last=True), n_rows)
 
-    def _cut(self, lines: bytes, n_rows: int) -> Any:
-        """Parse lines as rows of text cells; None if the lines end inside quotation marks."""
+    def _cut(self, lines: Any, n_rows: int) -> Any:
+        """Parse lines as rows of text cells."""
         import pyarrow as pa
         import pyarrow.csv
 
@@ -588,13 +609,10 @@ class _RowCutter:
             wrong.append(row)
             return "error"
 
-        end = f"{END_OF_BLOCK}{separator * (len(self._columns) - 1)}\n".encode()
         try:
             table = pyarrow.csv.read_csv(
-                pa.py_buffer(lines + end),
-                pyarrow.csv.ReadOptions(
-                    column_names=self._columns, block_size=len(lines) + len(end), use_threads=False
-                ),
+                pa.py_buffer(lines),
+                pyarrow.csv.ReadOptions(column_names=self._columns, block_size=len(lines), use_threads=False),
                 pyarrow.csv.ParseOptions(
                     delimiter=separator,
                     newlines_in_values=True,
@@ -609,15 +627,13 @@ class _RowCutter:
                 ),
             )
         except pa.ArrowException as error:
-            if wrong and END_OF_BLOCK in wrong[0].text:
-                return None
             reason = self._wrong_width(wrong[0], n_rows) if wrong else first_line(error)
             raise TableError(
                 f"{self._name} cannot be read as a table: {reason}. Text with the separator {separator!r} in it "
                 "needs quotation marks; comments must be taken out."
             ) from error
-        batch = table.combine_chunks().to_batches()[0]
-        return batch.slice(0, len(batch) - 1) if batch.column(0)[-1].as_py() == END_OF_BLOCK else None
+        batches = table.combine_chunks().to_batches()  # none for a table without rows
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
 
     def _wrong_width(self, wrong: Any, n_rows: int) -> str:
         """Describe a row with a wrong number of cells, by its line: line breaks in cells and empty lines count, too."""
