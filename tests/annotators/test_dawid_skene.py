@@ -10,7 +10,7 @@ from scipy import optimize, stats
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl.annotators import DawidSkene
+from skldl.annotators import DawidSkene, RaterSummary
 from skldl.distributions import from_votes
 from skldl.exceptions import (
     DataError,
@@ -246,6 +246,26 @@ def test_all_forms_of_a_table_give_the_same():
         found = DawidSkene().fit(table, **names)
         np.testing.assert_allclose(found.posterior_, expected.posterior_)
     assert from_votes(wide).D.shape == expected.posterior_.shape
+
+
+@pytest.mark.parametrize("model", ["confusion", "one-coin", "ordinal"])
+def test_annotators_have_one_order_in_votes_and_models(model):
+    draw = np.random.default_rng(0)
+    truth = draw.integers(1, 4, 30)
+    answers = np.where(draw.random((30, 4)) < 0.8, truth[:, None], draw.integers(1, 4, (30, 4))).astype(object)
+    answers[0, 0] = answers[0, 1] = None  # the first votes are of the others
+    answers[:, 2] = None  # a rater without a vote
+    wide = pd.DataFrame(answers, columns=list("zabc"))
+    fitted = DawidSkene(model).fit(wide)
+    assert fitted.annotators_ == from_votes(wide).annotators == list("zabc")
+    np.testing.assert_array_equal(from_votes(wide, weights=fitted).weights, list(fitted.rater_weights().values()))
+    assert fitted.rater_weights()["b"] == pytest.approx(1.0, abs=0.5)  # that of a typical rater
+    assert RaterSummary.from_votes(wide).table.rater == list("zabc")
+    long = wide.rename_axis("item").reset_index().melt("item", var_name="who", value_name="says")[::-1]
+    names = {"item": "item", "annotator": "who", "label": "says"}
+    again = DawidSkene(model).fit(long, **names)
+    assert again.annotators_ == from_votes(long, **names).annotators == list("cbaz")
+    np.testing.assert_allclose(again.confusion_[::-1], fitted.confusion_, atol=1e-3)
 
 
 def test_equal_numbers_are_one_label():

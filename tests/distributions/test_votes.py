@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from skldl.annotators import DawidSkene
 from skldl.distributions import from_counts, from_votes
 from skldl.exceptions import (
     DataError,
@@ -150,6 +151,40 @@ LONG = {"item": "i", "annotator": "r", "label": "l"}
 def test_bad_votes(votes, options, error, words):
     with pytest.raises(error, match=words):
         from_votes(votes, **options)
+
+
+def _long_table(n_votes: int, item: str = "tweet", worker: str = "worker", answer: str = "mood") -> pd.DataFrame:
+    draw = np.random.default_rng(0)
+    workers, moods = draw.integers(0, 30, n_votes).astype(str), draw.choice(list("abcd"), n_votes)
+    return pd.DataFrame({item: np.arange(n_votes), worker: np.char.add("w", workers), answer: moods})
+
+
+@pytest.mark.parametrize("model", [from_votes, lambda votes: DawidSkene().fit(votes)], ids=["fractions", "DawidSkene"])
+@pytest.mark.parametrize("form", [lambda table: table, pl.from_pandas, lambda table: table.to_numpy().tolist()])
+def test_a_long_table_without_names_of_columns_is_rejected(form, model):
+    words = "looks like a long table .*different kinds.*item=, annotator= and label="
+    with pytest.raises(DataError, match=words):
+        model(form(_long_table(200)))
+
+
+@pytest.mark.parametrize("form", [lambda table: table, pl.from_pandas])
+def test_columns_named_item_annotator_and_label_are_those_of_a_long_table(form):
+    table = form(_long_table(5, "item", "annotator", "label"))
+    with pytest.raises(DataError, match=r"columns named .*item=, annotator= and label="):
+        from_votes(table)
+    named = {name: name for name in ("item", "annotator", "label")}
+    assert from_votes(table, **named, labels=list("abcd")).D.shape == (5, 4)
+
+
+def test_wide_tables_of_any_labels_are_accepted():
+    draw = np.random.default_rng(0)
+    for labels in (list("abcd"), [1, 2, 3, 4], [1.5, 2, 3, "don't know"]):
+        cells = np.array(labels, dtype=object)[draw.integers(0, 4, (20, 5))]
+        assert from_votes(pd.DataFrame(cells)).D.shape == (20, 4)
+    free_text = [[f"{person} says {item}" for person in "abc"] for item in range(100)]
+    assert from_votes(free_text).D.shape == (100, 300)
+    half = pd.DataFrame({"numbers": range(60), "words": draw.choice(list("ab"), 60)})  # few labels
+    assert from_votes(half).D.shape == (60, 62)
 
 
 def _draw(truth: np.ndarray, n_votes: int, seed: int) -> np.ndarray:

@@ -358,7 +358,9 @@ class DawidSkene(BaseEstimator):
         Shift of each rater and standard deviation of the noise, in the unit of the labels. Only with
         ``model="ordinal"``.
     items_, annotators_, label_names_ : list
-        Names, in the order of the arrays.
+        Names, in the order of the arrays. Annotators have the order that they have in
+        ``skldl.distributions.from_votes(votes).annotators``: that of the columns of a wide table, that of first
+        appearance in a long one. One without a vote has the confusion matrix of the prior.
     objective_ : list of float
         Log posterior density after each step of the last call.
     n_iter_ : int
@@ -443,7 +445,9 @@ class DawidSkene(BaseEstimator):
             The fitted model.
         """
         check_parameters(self)
-        triples = read_triples(votes, item=item, annotator=annotator, label=label, labels=labels)
+        return self._fit_triples(read_triples(votes, item=item, annotator=annotator, label=label, labels=labels), gold)
+
+    def _fit_triples(self, triples: Triples, gold: Any = None) -> Self:
         gold_of = gold_codes(gold, triples.labels)
         if gold_of and not any(name in gold_of for name in triples.items):
             raise DataError("gold names none of the items in votes. Its keys are names of items.")

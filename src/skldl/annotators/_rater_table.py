@@ -179,7 +179,7 @@ def rater_table(
     Returns
     -------
     RaterTable
-        One row for each rater, in the order of their first vote.
+        One row for each rater, in the order of ``model.annotators_``.
 
     Notes
     -----

@@ -109,15 +109,10 @@ class RaterSummary:
         """
         triples = read_triples(votes, item=item, annotator=annotator, label=label, labels=labels)
         values = _numbers(triples.labels)
-        names: list[Any] = triples.labels if values is None else values
-        columns = {
-            "item": triples.item,
-            "rater": np.array(triples.raters, dtype=object)[triples.rater],
-            "label": np.array(names, dtype=None if values else object)[triples.label],
-        }
-        model = DawidSkene("one-coin" if values is None else "ordinal").fit(
-            columns, item="item", annotator="rater", label="label", labels=names if values is None else sorted(values)
-        )
+        if values is not None:
+            ranks = np.argsort(np.argsort(values))
+            triples = replace(triples, label=ranks[triples.label], labels=sorted(values))
+        model = DawidSkene("one-coin" if values is None else "ordinal")._fit_triples(triples)
         return cls.from_model(model, rater_table(model, ordered=values is not None))
 
     def to_dict(self, *, named: bool = True) -> dict[str, Any]:

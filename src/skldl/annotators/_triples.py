@@ -29,7 +29,9 @@ class Triples:
     item, rater, label : ndarray of int
         Positions in ``items``, ``raters`` and ``labels``.
     items, raters, labels : list
-        Their names: items and raters in the order of their first vote, labels sorted or as the caller orders them.
+        Their names: items in the order of their first vote, raters as in `skldl.distributions.Votes.annotators` (in
+        that of the columns of a wide table, of first appearance in a long one; also those without a vote), labels
+        sorted or as the caller orders them.
     """
 
     item: IntArray
@@ -54,11 +56,10 @@ def read_triples(votes: Any, *, item: Any, annotator: Any, label: Any, labels: A
     answered = ~_missing(columns[2])
     if not answered.any():
         raise MissingLabelError(NO_ANSWER)
-    columns = [column[answered] for column in columns]
-    item_codes, items = _in_order_of_appearance(columns[0])
-    rater_codes, raters = _in_order_of_appearance(columns[1])
-    label_codes, names = _label_codes(columns[2], labels)
-    triples = Triples(item_codes, rater_codes, label_codes, items, raters, names)
+    item_codes, items = _in_order_of_appearance(columns[0][answered])
+    rater_codes, raters = _in_order_of_appearance(columns[1])  # also those who were asked and gave no answer
+    label_codes, names = _label_codes(columns[2][answered], labels)
+    triples = Triples(item_codes, rater_codes[answered], label_codes, items, raters, names)
     check_single(triples)
     return triples
 

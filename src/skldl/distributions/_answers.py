@@ -1,7 +1,9 @@
 """Answers of annotators, from a wide or long table, as one list of item, annotator and labels."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -53,8 +55,12 @@ class Answers:
     labels: list[Any]
 
 
+COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
+"""Types of a cell that holds several labels."""
 NO_NAME = "Row {row} of votes has no {name!r}. Every vote names its item and annotator."
 NO_ANSWER = "There is not a single answer in the table: every cell is empty."
+MAX_LABELS = 100
+"""With more labels in a wide table, most of which occur once, columns of different kinds are those of a long table."""
 
 
 def names_columns(item: Any, annotator: Any, label: Any) -> bool:
@@ -126,7 +132,49 @@ def wide_table(votes: Any) -> tuple[list[list[Any]], list[Any], list[Any]]:
                 row=i,
             )
     items = list(votes.index) if library(votes) == "pandas" else list(range(len(rows)))
-    return rows, items, list(votes.columns) if is_frame(votes) else list(range(n_annotators))
+    annotators = list(votes.columns) if is_frame(votes) else list(range(n_annotators))
+    _check_not_long(rows, annotators)
+    return rows, items, annotators
+
+
+def _check_not_long(rows: list[list[Any]], annotators: list[Any]) -> None:
+    """Raise an error for a long table whose columns are not named: each of them would be taken for an annotator."""
+    if {"item", "annotator", "label"} <= {name for name in annotators if isinstance(name, str)}:
+        raise _looks_long("it has columns named 'item', 'annotator' and 'label'")
+    kinds = [{_kind(entry) for cell in column for entry in _entries(cell)} for column in zip(*rows, strict=True)]
+    answered = [found for found in kinds if found]
+    if not answered or set.intersection(*answered):
+        return
+    counts = Counter(str(entry) for row in rows for cell in row for entry in _entries(cell))
+    n_once = sum(count == 1 for count in counts.values())
+    if len(counts) > MAX_LABELS and 2 * n_once > len(counts):
+        raise _looks_long(
+            f"its columns are of different kinds, such as numbers and text, and hold {len(counts):,} labels, of which "
+            f"{n_once:,} occur once"
+        )
+
+
+def _kind(entry: Any) -> str:
+    return "number" if isinstance(entry, Number | np.number | np.bool_) else type(entry).__name__
+
+
+def _entries(cell: Any) -> list[Any]:
+    """The labels of a cell: none if it is empty."""
+    if isinstance(cell, COLLECTIONS):
+        return list(cell)
+    return [] if is_missing(cell) else [cell]
+
+
+def _looks_long(reason: str) -> DataError:
+    return DataError(
+        f"votes looks like a long table (one row per vote): {reason}. Name its columns with ",
+        Parameter("item"),
+        ", ",
+        Parameter("annotator"),
+        " and ",
+        Parameter("label"),
+        ". A wide table has one row per item and one column per annotator.",
+    )
 
 
 def table_rows(table: Any) -> list[list[Any]]:
@@ -165,7 +213,7 @@ def _read_long(votes: Any, item: Any, annotator: Any, label: Any) -> tuple[Given
 
 def _add_labels(members: list[Any], cell: Any, where: str) -> None:
     """Append the label or labels of a cell to an answer; numbers that are equal are one label."""
-    for entry in cell if isinstance(cell, list | tuple | set | frozenset | np.ndarray) else [cell]:
+    for entry in cell if isinstance(cell, COLLECTIONS) else [cell]:
         label = plain_label(check_label(entry, where=where))
         if label in members:
             raise _duplicate_vote(where, label)

@@ -244,7 +244,8 @@ def from_votes(
         (None, NaN). Long: a DataFrame or dict of columns, one row per vote; several rows of one annotator for one
         item are an answer of several labels.
     item, annotator, label : column names, default=None
-        The three columns of a long table; None for a wide one.
+        The three columns of a long table; None for a wide one. Without them, a table that has columns of these names,
+        or columns of different kinds with more than 100 labels of which most occur once, is an error.
     labels : sequence, default=None
         All labels, in the order of the columns of the result. None uses those that occur, sorted.
     weights : array-like of shape (n_annotators,), dict, DawidSkene or RaterTable, default=None
