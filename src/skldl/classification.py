@@ -31,7 +31,14 @@ from skldl.exceptions import DataError, MissingLabelError, Parameter, SampleWeig
 from skldl.utils.column_names import column_names
 from skldl.utils.parameters import CALLABLE, FOLDS, NONE, check_parameters, has_methods, number, one_of
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_distributions, check_features, check_same_length, check_weights
+from skldl.utils.validation import (
+    check_distributions,
+    check_features,
+    check_same_length,
+    check_weights,
+    reject_lazy,
+    reject_masked,
+)
 
 
 def label_probabilities(D: FloatArray) -> FloatArray:
@@ -359,7 +366,9 @@ class LDLClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _reject_missing(y: Any) -> None:
-    """Raise for labels that are missing or infinite; the error names the row."""
+    """Raise for labels that are missing, masked or infinite; the error names the row."""
+    reject_lazy(y, name="y")
+    reject_masked(y, name="y", error=MissingLabelError)
     try:
         labels = np.asarray(y.data if sparse.issparse(y) else y)
     except ValueError:  # rows of unequal length: `type_of_target` says so

@@ -13,10 +13,14 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
-from skldl import AAKNN, AAKNNCV, SABFGS, SABFGSCV, SAIIS, MeanDistribution, PTBayes, exceptions
-from skldl.chunks import ArrayRows
+from skldl import AAKNN, AAKNNCV, SABFGS, SABFGSCV, SAIIS, LDLClassifier, MeanDistribution, PTBayes, exceptions
+from skldl.chunks import ArrayRows, IterableRows
+from skldl.data import Dataset
+from skldl.distributions import PropagationEnhancer, from_counts
+from skldl.enhancement import GLLE
 from skldl.exceptions import DataError, SampleWeightError
 from skldl.metrics import kullback_leibler
+from skldl.tabular import TableEncoder
 from skldl.testing import make_distributions
 from skldl.utils.validation import check_distributions, check_numbers, check_weights
 
@@ -231,6 +235,32 @@ def test_names_from_pandas_and_polars():
     assert list(MeanDistribution().fit(X, pd.DataFrame(D)).label_names_) == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda X, D: MeanDistribution().fit(X, D),
+        lambda X, D: LDLClassifier(MeanDistribution()).fit(X.collect(), D),
+        lambda X, D: PropagationEnhancer().fit(X.collect(), D),
+        lambda X, D: from_counts(D),
+        lambda X, D: TableEncoder().fit(X),
+    ],
+)
+def test_a_lazy_frame_is_rejected_with_what_to_do(use):
+    with pytest.raises(DataError, match=r"is a LazyFrame, .*collect\(\)"):
+        use(pl.LazyFrame(X), pl.LazyFrame(D, schema=NAMES))
+
+
+def test_names_from_pyarrow():
+    arrow = pytest.importorskip("pyarrow")
+    frame, labels = pd.DataFrame(X, columns=list("abc")), pd.DataFrame(D, columns=NAMES)
+    tables = [arrow.Table.from_pandas(table) for table in (frame, labels)]
+    model = MeanDistribution().fit(*tables)
+    assert (list(model.feature_names_in_), list(model.label_names_)) == (list("abc"), NAMES)
+    assert kullback_leibler(labels, arrow.Table.from_pandas(labels[NAMES[::-1]])) == 0
+    with pytest.raises(exceptions.FeatureMismatchError, match="names"):
+        model.predict(arrow.Table.from_pandas(frame[list("bac")]))
+
+
 def test_float32_features_stay_single_and_are_not_copied():
     seen = []
 
@@ -294,6 +324,32 @@ def test_weights_that_are_no_real_numbers_are_rejected(weights):
     D = np.full((2, 2), 0.5)
     with pytest.raises(SampleWeightError):
         MeanDistribution().fit(D, D, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda X, Y: PropagationEnhancer(n_neighbors=1).fit(X, Y),
+        lambda X, Y: GLLE(n_neighbors=1).fit_transform(X, Y),
+        lambda X, Y: LDLClassifier(MeanDistribution(), threshold=0.5).fit(X, Y),
+        lambda X, Y: LDLClassifier(MeanDistribution()).fit(X, Y[:, 0]),
+        lambda X, Y: SABFGS().fit(IterableRows([(X, np.ma.masked_array([[0.5, 0.5]] * 4, Y.mask))])),
+    ],
+    ids=["propagation", "enhancer", "classifier of sets", "classifier", "chunks"],
+)
+@pytest.mark.parametrize("which", ["features", "labels"])
+def test_masked_cells_are_rejected_wherever_features_and_labels_enter(use, which):
+    X, Y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 1.0]]), np.array([[1, 0], [0, 1], [1, 1], [0, 1]])
+    X, Y = np.ma.masked_array(X, np.zeros_like(X)), np.ma.masked_array(Y, np.zeros_like(Y))
+    use(X, Y)  # no cell is masked
+    (X if which == "features" else Y)[1, 0] = np.ma.masked
+    with pytest.raises(DataError, match=r"masked array with 1 masked cells, the first at \(1,"):
+        use(X, Y)
+
+
+def test_masked_features_of_a_dataset_are_rejected():
+    with pytest.raises(DataError, match="X of a is a masked array"):
+        Dataset("a", np.ma.masked_array(X, X[1, 1] == X), D)
 
 
 def test_masked_arrays_without_masked_cells_pass():

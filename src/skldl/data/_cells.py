@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from skldl.exceptions import DataError, NonFiniteError, NotNumericError, Parameter, TableError
+from skldl.utils.validation import reject_lazy
 
 NUMBER, BOOLEAN, DATE, CATEGORY, TEXT = "number", "boolean", "date", "category", "text"
 
@@ -33,6 +34,7 @@ def as_frame(table: Any) -> pd.DataFrame:
     """
     if hasattr(table, "to_pandas"):  # polars, pyarrow
         table = table.to_pandas()
+    reject_lazy(table, name="The table")
     if not isinstance(table, pd.DataFrame):
         raise TableError(f"A table with named columns is needed (a DataFrame), not {type(table).__name__}.")
     frame = table.set_axis([str(name) for name in table.columns], axis=1)

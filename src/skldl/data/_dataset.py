@@ -18,7 +18,7 @@ from skldl.utils.column_names import label_names
 from skldl.utils.missing import COMPLETE, check_partial_distributions, has_gaps, informative, mean_distribution
 from skldl.utils.simplex import entropy
 from skldl.utils.typing import AnyArray, FloatArray, IntArray
-from skldl.utils.validation import check_distributions, check_same_length, check_weights
+from skldl.utils.validation import check_distributions, check_same_length, check_weights, reject_masked
 
 NEAR_ZERO = 0.01
 _PER_ROW = ("X", "D", "observed", "groups", "sample_weight", "votes", "counts", "splits")
@@ -114,6 +114,7 @@ class Dataset:
     def __post_init__(self) -> None:
         names = self.label_names or label_names(self.D, np.shape(self.D)[1])
         self._set("label_names", tuple(str(name) for name in names))
+        reject_masked(self.X, name=f"X of {self.name}")
         X = sparse.csr_matrix(self.X) if sparse.issparse(self.X) else self.X
         self._set("X", X if hasattr(X, "shape") else np.asarray(X))
         D, reading = check_partial_distributions(self.D, "auto", name=f"D of {self.name}", to_learn=False)

@@ -23,10 +23,10 @@ from sklearn.utils.validation import check_is_fitted
 from skldl.distributions._labels import holds_sets, label_codes, membership
 from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._tables import frame_like, library
-from skldl.exceptions import DataError, Parameter, ZeroRowError
+from skldl.exceptions import DataError, MissingLabelError, Parameter, ZeroRowError
 from skldl.utils.parameters import COUNT, NONE, POSITIVE, check_parameters, number
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import check_features, check_same_length
+from skldl.utils.validation import check_features, check_same_length, reject_lazy, reject_masked
 
 MIN_DISTANCE = float(np.finfo(np.float64).tiny)  # stands for the distance 0 of copies in a sparse matrix
 
@@ -246,6 +246,8 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
 
 def as_indicator(y: Any) -> tuple[FloatArray, list[Any]]:
     """Sets of labels as they are; a column of single labels as sets of one."""
+    reject_lazy(y, name="y")
+    reject_masked(y, name="y", error=MissingLabelError)
     if hasattr(y, "__array__") and not library(y):
         y = np.asarray(y)
     if holds_sets(y):

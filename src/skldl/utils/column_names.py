@@ -24,11 +24,13 @@ UNNAMED = "Unnamed: 0"
 
 
 def column_names(table: Any) -> list[Any]:
-    """Names of a DataFrame's columns (pandas or polars), or an empty list for anything else."""
-    columns = getattr(table, "columns", None)
-    if columns is None or not hasattr(table, "shape") or isinstance(table, np.ndarray):
+    """Names of a table's columns (pandas, polars, pyarrow), or an empty list for anything else."""
+    if type(table).__module__.startswith("pyarrow") and hasattr(table, "column_names"):
+        return list(table.column_names)  # its attribute `columns` holds the data
+    if isinstance(table, np.ndarray) or not hasattr(table, "shape"):
         return []
-    return list(columns)
+    columns = getattr(table, "columns", None)
+    return [] if columns is None else list(columns)
 
 
 def matching_columns(pattern: str, columns: Collection[str]) -> list[str]:

@@ -114,22 +114,35 @@ def row_sums(rows: Any) -> Any:
     return sum_in_double(rows, axis=-1)
 
 
+def reject_masked(values: Any, *, name: str, error: type[DataError] = NonFiniteError) -> None:
+    """Raise for masked cells, which `numpy.asarray` would read as if they were not masked."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return
+    masked = np.argwhere(np.ma.getmaskarray(values))
+    if len(masked):
+        cell = tuple(int(i) for i in masked[0])
+        raise error(
+            f"{name} is a masked array with {len(masked)} masked cells, the first at {cell}. "
+            "Fill them in (values.filled(...)) or remove these rows.",
+            row=_row(cell[0]) if cell else None,
+        )
+
+
+def reject_lazy(values: Any, *, name: str) -> None:
+    """Raise for a LazyFrame of polars, which holds no data yet."""
+    if type(values).__name__ == "LazyFrame" and type(values).__module__.startswith("polars"):
+        raise DataError(f"{name} is a LazyFrame, a query without data. Pass the result of its method collect().")
+
+
 def _reject_unreal(values: Any, *, name: str, error: type[DataError] = NotNumericError) -> None:
-    """Raise for masked cells, dates, durations and complex numbers, which NumPy would turn into floats silently.
+    """Raise for lazy tables, and for masked cells, dates, durations and complex numbers, which NumPy turns into floats.
 
     Takes arrays, DataFrames, Series and nested lists.
     """
     if type(values) is np.ndarray and values.dtype.kind in "fiub":
         return
-    if isinstance(values, np.ma.MaskedArray):
-        masked = np.argwhere(np.ma.getmaskarray(values))
-        if len(masked):
-            cell = tuple(int(i) for i in masked[0])
-            raise (NonFiniteError if error is NotNumericError else error)(
-                f"{name} is a masked array with {len(masked)} masked cells, the first at {cell}. "
-                "Fill them in (values.filled(...)) or remove these rows.",
-                row=_row(cell[0]),
-            )
+    reject_lazy(values, name=name)
+    reject_masked(values, name=name, error=NonFiniteError if error is NotNumericError else error)
     columns = getattr(values, "columns", None)
     if columns is not None and hasattr(values, "dtypes") and not isinstance(values, np.ndarray):
         for column, dtype in zip(columns, values.dtypes, strict=True):
