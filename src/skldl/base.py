@@ -108,6 +108,9 @@ class BaseLDL(RegressorMixin, BaseEstimator):
     _allow_missing_degrees: ClassVar[bool] = False  # NaN in y is a degree that was not observed
     _array_api: ClassVar[bool] = False  # computes on arrays of torch, CuPy and the like where they are
     _chunks: ClassVar[bool] = False  # learns from rows in chunks; true where `_fit_rows` is written
+    _hands_weights_on: ClassVar[bool] = (
+        False  # gives weights to a learner of another package, without a change of scale
+    )
     _keeps_rows: ClassVar[bool] = False  # a fitted model holds training rows
     _linear_scores: ClassVar[bool] = False  # predicts the softmax of X coef_ᵀ + intercept_
     _onnx: ClassVar[str] = ""  # kind of graph that `skldl.export` writes for it; empty if it cannot be exported
@@ -135,7 +138,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; None means that all count the same. Only ratios of weights count in the algorithms of
             this package: all weights times a constant give the same model. Estimators that wrap a learner of another
-            package hand the weights on, so that its penalties keep their meaning.
+            package hand the weights on as they are, so that its penalties keep their meaning: the weights then must sum
+            to a number between 1e-3 and 1e15.
 
         Returns
         -------
@@ -166,7 +170,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         X = check_features(self, X, reset=True, accept_sparse=self._accept_sparse)
         D = self._check_target(y, X)
         check_same_length(X, D)
-        weight = check_weights(sample_weight, X.shape[0], X)
+        weight = check_weights(sample_weight, X.shape[0], X, hand_on=self._hands_weights_on)
         if weight is not None and least_number(weight) == 0:  # rows of weight zero have no effect: remove them
             kept = weight > 0
             X, D, weight = X[kept], D[kept], weight[kept]

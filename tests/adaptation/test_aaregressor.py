@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import SVR
 
 from skldl import AAKNN, AARegressor
+from skldl.exceptions import SampleWeightError
 from skldl.simplex import project
 from skldl.testing import CHECKS, check_estimator, check_keeps_copies, make_distributions
 
@@ -70,6 +71,13 @@ def test_sample_weight_reaches_the_regressor():
     np.testing.assert_allclose(AARegressor(Ridge()).fit(X, D, weight).predict(X), project(raw), atol=1e-12)
     with pytest.raises(ValueError, match="KNeighborsRegressor takes no sample_weight"):
         AARegressor(KNeighborsRegressor()).fit(X, D, weight)
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-20, 1e-5, 1e20, 1e40])
+def test_weights_that_no_penalty_can_stand_beside_are_rejected(scale):
+    X, D = make_distributions(60, 4, 3)
+    with pytest.raises(SampleWeightError, match=r"sample_weight sums to .*use weights of the order of 1"):
+        AARegressor(Ridge()).fit(X, D, np.full(60, scale))
 
 
 def test_sparse_features_only_where_the_regressor_takes_them():

@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skldl import AARegressor, PTBayes, PTClassifier
+from skldl.exceptions import SampleWeightError
 from skldl.testing import CHECKS, check_estimator, make_distributions
 
 LOGISTIC = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000)
@@ -141,6 +142,26 @@ def test_sample_weight_counts_when_drawing():
     model = PTClassifier(KNeighborsClassifier(1), resample="multinomial", random_state=0).fit(X, D, weight)
     drawn = model.classifier_._fit_X
     assert all(any(np.array_equal(row, x) for x in X[:20]) for row in drawn)
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-20, 1e-5, 1e20, 1e40])
+@pytest.mark.parametrize("classifier", [LOGISTIC, GaussianNB()])
+def test_weights_that_no_penalty_can_stand_beside_are_rejected(classifier, scale):
+    X, D = make_distributions(60, 4, 3)
+    weight = scale * np.linspace(0.5, 1.5, 60)
+    with pytest.raises(SampleWeightError, match=r"sample_weight sums to .*use weights of the order of 1"):
+        PTClassifier(classifier).fit(X, D, weight)
+    drawn = PTClassifier(classifier, resample="multinomial", random_state=0)  # ratios of weights alone count
+    np.testing.assert_allclose(drawn.fit(X, D, weight).predict(X), drawn.fit(X, D, weight / scale).predict(X))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-1, 1e12])
+def test_other_weights_are_handed_on_as_they_are(scale):
+    X, D = make_distributions(60, 4, 3)
+    weight = scale * np.linspace(0.5, 1.5, 60)
+    model = PTClassifier(LogisticRegression(C=1 / scale, tol=1e-10)).fit(X, D, weight)
+    expected = PTClassifier(LogisticRegression(C=1.0, tol=1e-10)).fit(X, D, weight / scale)
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), atol=1e-4)
 
 
 def test_boosting_takes_part():

@@ -16,6 +16,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 
 from skldl import PTSVM, MeanDistribution
 from skldl.testing import check_estimator, make_distributions
@@ -28,6 +29,15 @@ def smooth_set(n_samples=120, seed=0):
     X = np.random.default_rng(seed).uniform(-1, 1, size=(n_samples, 2))
     D = np.exp(np.column_stack([2 * X[:, 0], -X[:, 0] + X[:, 1] ** 2, -2 * X[:, 1]]))
     return X, D / D.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"kernel": "linear"}, {"resample": "multinomial"}, {"max_samples": 30}])
+def test_a_seeded_fit_leaves_the_global_random_numbers_alone(options):
+    X, D = smooth_set(60)
+    everybodys = check_random_state(None)
+    before = everybodys.get_state()
+    PTSVM(random_state=0, **options).fit(X, D)
+    np.testing.assert_equal(everybodys.get_state(), before)
 
 
 def platt(decisions, u, v, new):

@@ -47,6 +47,9 @@ class AARegressor(BaseLDL):
     -----
     Randomness belongs to the regressor: set ``regressor__random_state``.
 
+    The regressor gets ``sample_weight`` as it is, so that a penalty such as ``alpha`` of a ridge regression counts
+    beside the sum of the weights. A sum below 1e-3 or above 1e15 is an error.
+
     References
     ----------
     .. [1] X. Geng, "Label distribution learning", IEEE Transactions on Knowledge and Data Engineering 28(7), 2016.
@@ -63,6 +66,7 @@ class AARegressor(BaseLDL):
            [0.1, 0.9]])
     """
 
+    _hands_weights_on = True
     _onnx = "regressor_trees"
     _constraints: ClassVar = {"regressor": has_methods("a regressor", "fit", "predict", "get_params")}
 

@@ -62,7 +62,8 @@ class PTClassifier(BaseLDL):
     Notes
     -----
     The weights of a row's examples sum to the row's own weight, so without ``sample_weight`` all weights sum to
-    n_samples, and a penalty such as ``C`` of a logistic regression means what it means on n_samples rows. Settings
+    n_samples, and a penalty such as ``C`` of a logistic regression means what it means on n_samples rows. With
+    ``sample_weight`` they sum to its sum, which must be between 1e-3 and 1e15 unless examples are drawn. Settings
     that count examples, such as ``min_samples_leaf``, count each row as often as it has positive degrees.
 
     Naive Bayes classifiers see X itself, once for each label. All others need the examples in one table: a row comes
@@ -118,6 +119,10 @@ class PTClassifier(BaseLDL):
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]  # an attribute elsewhere; here the classifier decides
         return bool(get_tags(self.classifier).input_tags.sparse)
+
+    @property
+    def _hands_weights_on(self) -> bool:  # type: ignore[override]  # an attribute elsewhere; draws see ratios alone
+        return self.resample is None
 
     def _fit(self, X: Any, D: FloatArray, sample_weight: FloatArray | None) -> None:
         name = type(self.classifier).__name__

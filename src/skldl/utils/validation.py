@@ -71,6 +71,9 @@ MAX_FEATURE = 1e150
 """Largest absolute value of a feature: squares of larger ones overflow, those of numbers below 1/MAX_FEATURE vanish."""
 MAX_WEIGHT_RATIO = 1e100
 """Largest ratio between a weight and the mean weight: squares of smaller ones would vanish beside those of others."""
+TOTAL_WEIGHTS_ON = 1e-3, 1e15
+"""Smallest and largest sum of weights that are handed on. scikit-learn's naive Bayes ignores classes of less weight
+than 1e-8, and beside a sum of more than 1e15 a penalty of order 1 is rounding error."""
 _MAX_EXPONENT = 100  # of two, chosen by hand: weights beyond it are scaled long before a sum of them could overflow
 
 # Row numbers in messages
@@ -714,7 +717,9 @@ def sum_to_one(distributions: npt.ArrayLike, name: str) -> FloatArray:
 # Weights
 
 
-def check_weights(sample_weight: Any, n_samples: int, like: Any = None, *, is_part: bool = False) -> FloatArray | None:
+def check_weights(
+    sample_weight: Any, n_samples: int, like: Any = None, *, is_part: bool = False, hand_on: bool = False
+) -> FloatArray | None:
     """Return the weights as float64, or None where every row counts the same.
 
     Only ratios of weights count. So weights of an unusual size, whose sums and products could overflow or underflow,
@@ -731,6 +736,9 @@ def check_weights(sample_weight: Any, n_samples: int, like: Any = None, *, is_pa
     is_part : bool, default=False
         Whether these are a part of the rows, of whose other weights nothing is known: all may be zero, each must be
         within a factor of 1e100 of one, and no power of two is multiplied.
+    hand_on : bool, default=False
+        Whether the weights are for a learner of another package, whose penalty counts beside their sum: they stay as
+        they are, and must sum to a number between 1e-3 and 1e15.
     """
     if sample_weight is None:
         return None
@@ -766,6 +774,17 @@ def check_weights(sample_weight: Any, n_samples: int, like: Any = None, *, is_pa
     if is_part or least * MAX_WEIGHT_RATIO < largest:  # else all are near their mean
         mean = 1.0 if is_part else largest * float(xp.mean(weight / largest))  # a plain sum could overflow
         _check_weight_ratios(weight, mean, "1" if is_part else "their mean")
+    if hand_on:
+        with np.errstate(over="ignore"):
+            (total,) = _on_host(xp.sum(weight))
+        low, high = TOTAL_WEIGHTS_ON
+        if not low <= total <= high:
+            raise SampleWeightError(
+                f"sample_weight sums to {total:.3g}. The weights are handed on to a learner whose settings, such as "
+                f"penalties, count beside their sum, which must be between {low:g} and {high:g}: use weights of the "
+                "order of 1."
+            )
+        return weight
     exponent = 0 if is_part else math.frexp(largest)[1]
     if abs(exponent) > _MAX_EXPONENT:
         half = exponent // 2  # 2 to the power of the whole exponent may overflow
