@@ -110,9 +110,9 @@ def test_bad_chunks_are_named(table):
         evaluate_pairs([D])
     with pytest.raises(DataError, match="Chunk 0 is not a tuple"):
         skill_of_pairs([(D, D)])
-    with pytest.raises(EmptyDataError, match="no row with weight"):
+    with pytest.raises(EmptyDataError, match="no row with a weight above 0"):
         evaluate_pairs([(D, D, np.zeros(40))])
-    with pytest.raises(DataError, match="hold no distributions"):
+    with pytest.raises(DataError, match="contain no distributions"):
         evaluate(model, ArrayRows(X))
     with pytest.raises(LengthMismatchError, match="reference has shape"):
         skill(model, ArrayRows(X, D), D[:2])

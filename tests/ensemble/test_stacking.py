@@ -142,5 +142,5 @@ def test_bad_groups(rows, groups):
 
 @pytest.mark.parametrize("name", ["pool", "n_folds", "estimators"])
 def test_a_member_may_not_have_the_name_of_a_parameter(rows, name):
-    with pytest.raises(ParameterError, match=f"named '{name}', as a parameter of StackingLDL is"):
+    with pytest.raises(ParameterError, match=f"named '{name}', which is also a parameter of StackingLDL"):
         StackingLDL([(name, MeanDistribution())]).fit(*rows)

@@ -1,4 +1,4 @@
-"""Pools of label distribution learners: `StackingLDL` with members of your choice, `AutoLDL` with its own."""
+"""Pools of label distribution learners: `StackingLDL` of given members, `AutoLDL` of automatically chosen ones."""
 
 from skldl.ensemble._auto import AutoLDL
 from skldl.ensemble._stacking import StackingLDL

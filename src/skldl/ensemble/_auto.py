@@ -1,4 +1,4 @@
-"""`AutoLDL`: automatic choice of a model, a pool of learners of different kinds."""
+"""`AutoLDL`: a pool of learners of different kinds with automatically chosen settings."""
 
 import re
 import sys
@@ -45,29 +45,29 @@ from skldl.utils.typing import FloatArray, IntArray
 
 N_FOLDS = 5
 MIN_WEIGHT = 0.01
-"""Members with a smaller weight leave the pool, whose weights are then fitted again."""
+"""Members with a smaller weight are removed from the pool, whose weights are then fitted again."""
 TRIAL_ROWS = 400
-"""Rows of the fit from which the time of a member is estimated; with twice as many or fewer there is none."""
+"""Number of rows of the fit from which the time of a member is estimated; without it for up to twice as many rows."""
 BOOSTING_ROWS, BOOSTING_FEATURES, BOOSTING_CELLS = 150, 50, 3_000_000
-"""Boosted trees take part from so many rows and features on, and up to so many degrees."""
+"""Boosted trees are fitted with at least so many rows and features, and at most so many degrees."""
 MANY_ROWS, MANY_CELLS = 20_000, 200_000
-"""With more rows, boosted trees take part whatever the number of features; with more numbers in X, the forest is
+"""With more rows, boosted trees are fitted for any number of features; with more numbers in X, the forest is
 smaller."""
 _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 
 def _one(name: str, model: BaseLDL) -> Callable[[TrainingRows, int], list[Member]]:
-    """A recipe of a single member."""
+    """Function that fits a single member."""
     return lambda rows, seed: [fit_member(name, with_seed(clone(model), seed), rows)]
 
 
 def _linear(rows: TrainingRows, seed: int) -> list[Member]:
-    """The maximum entropy model, with as many folds as small data allow."""
+    """Fit the maximum entropy model, with fewer folds if there are fewer rows."""
     return [fit_member("linear", SABFGSCV(cv=min(N_FOLDS, len(rows.D))), rows)]
 
 
 def _kernels(rows: TrainingRows, seed: int) -> list[Member]:
-    """Kernel ridge on the degrees and on their log-ratios, from the same decompositions."""
+    """Fit kernel ridge regression on the degrees and on their log-ratios, from the same decompositions."""
     started = time.perf_counter()
     model = KernelRidgeLDL(random_state=seed)
     fitted = fit_each_target(model, rows.X, rows.D, rows.sample_weight, groups=rows.groups)
@@ -81,14 +81,14 @@ def _always(rows: TrainingRows) -> str:
 
 
 def _forest(rows: TrainingRows, seed: int) -> list[Member]:
-    """A forest of both kinds of trees; where there are many numbers fewer trees, of one kind."""
+    """Fit a forest of both kinds of trees; with many numbers in X, fewer trees of one kind."""
     few = rows.X.shape[0] * rows.X.shape[1] > MANY_CELLS
     model = RandomForestLDL(100, n_trial_estimators=15) if few else RandomForestLDL(400, kind="both")
     return [fit_member("forest", with_seed(model, seed), rows)]
 
 
 def _boosting(rows: TrainingRows, seed: int) -> list[Member]:
-    """Boosted trees, with fewer rounds where there are many rows."""
+    """Fit boosted trees, with fewer rounds if there are many rows."""
     max_iter = 200 if len(rows.D) > MANY_ROWS else 300
     model = GradientBoostingLDL(max_iter, learning_rate=0.2, random_state=seed)
     return [fit_member("boosting", model, rows)]
@@ -99,7 +99,7 @@ def _boosting_is_idle(rows: TrainingRows) -> str:
     if n_rows < BOOSTING_ROWS:
         return f"fewer than {BOOSTING_ROWS:,} rows"
     if n_features < BOOSTING_FEATURES and n_rows <= MANY_ROWS:
-        return f"fewer than {BOOSTING_FEATURES} features: the forest was the better kind of trees there"
+        return f"fewer than {BOOSTING_FEATURES} features: forests were more accurate there"
     if n_rows * n_labels > BOOSTING_CELLS:
         return f"{n_rows:,} rows × {n_labels} labels take too long without a budget"
     return ""
@@ -107,16 +107,16 @@ def _boosting_is_idle(rows: TrainingRows) -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How `AutoLDL` makes a member, or two members with common computations.
+    """How `AutoLDL` fits a member, or two members with common computations.
 
     Attributes
     ----------
     fit : callable
         From the training set and a seed to the fitted members.
     idle : callable
-        From the training set to a reason to leave it out for its size, or an empty text.
+        From the training set to the reason why its size does not suit the member, or an empty string.
     growth : float
-        Its time grows with the number of rows to this power; used with a budget only.
+        The time grows with this power of the number of rows; used only with a budget.
     """
 
     fit: Callable[[TrainingRows, int], list[Member]]
@@ -131,11 +131,11 @@ RECIPES: dict[str, Recipe] = {
     "forest": Recipe(_forest, _always, 1.2),
     "boosting": Recipe(_boosting, _boosting_is_idle, 1.0),
 }
-"""The members that `AutoLDL` knows, the quick ones first."""
+"""The members of `AutoLDL` by name, fast ones first."""
 
 
 def _seconds(text: Any) -> float:
-    """Seconds from a text such as "90s" or "10min"; 0 if it is not such a text."""
+    """Parse a text such as "90s" or "10min" into seconds; 0 if it has another form."""
     pattern = rf"\s*(\d+(?:\.\d*)?)\s*({'|'.join(_UNITS)})?\s*"
     match = re.fullmatch(pattern, text) if isinstance(text, str) else None
     return float(match[1]) * _UNITS[match[2] or "s"] if match else 0.0
@@ -149,7 +149,7 @@ _SECONDS = number(above=0)
 BUDGET = Constraint(
     f"a time above 0: seconds, or a number with a unit ({', '.join(_UNITS)}), such as 90, '90s', '10min' or '1h'",
     lambda value: value is None or _SECONDS.accepts(value) or 0 < _seconds(value) < np.inf,
-    hint="leave it out for no limit",
+    hint="None means no limit",
 )
 MEMBER = one_of(*RECIPES) | Constraint("a pair (name, label distribution learner)", _is_learner)
 
@@ -160,44 +160,45 @@ class AutoLDL(PooledLDL):
     The model is a log-linear pool [1]_ of learners of different kinds: a linear maximum-entropy model (`SABFGSCV`),
     neighbours (`AAKNNCV`), kernel ridge regression on degrees and on log-ratios (`KernelRidgeLDL`), a forest
     (`RandomForestLDL`, with extra and random trees up to 200,000 numbers in X) and, with 50 features or more than
-    20,000 rows, boosted trees (`GradientBoostingLDL`). Each chooses its own settings and predicts the training rows
-    that it did not learn from; the weights of the pool are fitted on these predictions [2]_, see `StackingLDL`. If
-    the pool is no better than its best member on held-out rows, the best member is kept alone.
+    20,000 rows, boosted trees (`GradientBoostingLDL`). Each chooses its own settings and makes held-out predictions of
+    the training rows; the weights of the pool are fitted on these predictions [2]_, see `StackingLDL`. If the pool is
+    no better than its best member on held-out rows, the model is the best member alone.
 
     Parameters
     ----------
     budget : float or str, default=None
-        Time for the fit, in seconds or as a text such as "90s", "10min" or "1h". Before each member its time is
-        estimated on a few rows, and a member that would not fit into the time left is dropped; ``report_`` lists them.
-        None means no limit: members are left out by the size of the data alone, so that the result depends on the seed
-        only.
+        Time for the fit, in seconds or as a text such as "90s", "10min" or "1h". The time of each member is estimated
+        on a few rows, and a member that would take longer than the remaining time is dropped; ``report_`` lists them.
+        None means no limit: members are then left out only for the size of the data, so that the result depends only
+        on the seed.
     members : sequence, default=None
-        Which members take part: names among "linear", "neighbours", "kernel" (both kernel members), "forest" and
-        "boosting", or pairs (name, estimator) of your own. None means all that are suitable for the size of the data.
+        The members: names among "linear", "neighbours", "kernel" (both kernel members), "forest" and "boosting", or
+        your own pairs (name, estimator). None means all that are suitable for the size of the data.
     random_state : int, RandomState instance or None, default=None
         Seed of folds and members.
     least_gain : float, default=0.0
-        Keep the best member alone if the pool lowers its divergence on held-out rows by less than this fraction: a
+        Use the best member alone if the pool lowers its divergence on held-out rows by less than this fraction: a
         single model is easier to explain. ``skldl fit`` uses 0.01.
     verbose : bool or callable, default=None
         Whether to print to standard error which member is being fitted; a function is called with the message
-        instead. None does so on a terminal only.
+        instead. None means only if standard error is a terminal.
 
     Attributes
     ----------
     report_ : list of dict
         One entry for each member, the best first: ``member``, ``divergence`` (mean Kullback-Leibler divergence on rows
-        held out), ``seconds``, ``weight`` in the pool and ``note``, a reason where it takes no part.
+        held out), ``seconds``, ``weight`` in the pool and ``note``, the reason if it is not in the pool.
     members_ : list of estimators
         The members of the pool, fitted on all rows.
     member_names_, member_weights_, member_scores_ : list of str, ndarray, ndarray
         Their names, their weights in the pool, and their divergence on rows held out.
     pool_score_ : float
         Mean Kullback-Leibler divergence on rows held out, with pool weights fitted without the row's fold. It is
-        slightly too low for new rows: the settings of the members, and the choice between the pool and its best
-        member, have seen the row. `skldl.tabular.fit_table` makes a nested estimate for small tables.
+        slightly too low for new rows, because the settings of the members, and the choice between the pool and its best
+        member, depend on the row. `skldl.tabular.fit_table` makes a nested estimate for small tables.
     oof_predictions_ : ndarray of shape (n_samples, n_labels)
-        The predictions that it is computed from; NaN in rows that a member on very many rows did not predict.
+        The predictions from which it is computed; NaN in rows without one: with very many rows a member may predict
+        only some.
     held_out_losses_ : dict
         Kullback-Leibler divergence of each training row by each member, and by the pool of all (or of those with
         weight) under the name "pool"; rows as in ``oof_predictions_``.
@@ -272,7 +273,7 @@ class AutoLDL(PooledLDL):
                 if not reason:
                     self._say(f"fitting {name} ({position + 1} of {len(recipes)})")
                     fitted += recipe.fit(rows, seed)
-            except ValueError as error:  # an error of the member on these data; errors of the machine end the fit
+            except ValueError as error:  # the data do not suit the member; other errors, such as of memory, are raised
                 reason = f"failed: {error}"
             if reason:
                 notes[name] = reason
@@ -315,10 +316,10 @@ class AutoLDL(PooledLDL):
                 chosen[name] = Recipe(_one(name, model), _always, 1.0)
         clash = "kernel" in self.members and "kernel-clr" in chosen  # the recipe "kernel" makes both
         if len(chosen) < len(self.members) or clash:
-            raise ParameterError("members names a member twice ('kernel' makes 'kernel-clr' too). Name each once.")
+            raise ParameterError("members contains a name twice ('kernel' includes 'kernel-clr'). Use each name once.")
         if "pool" in chosen:
             raise ParameterError(
-                "members holds the name 'pool', which is reserved for the pool itself. Choose another."
+                "members contains the name 'pool', which is reserved for the pool itself. Choose another."
             )
         return chosen
 
@@ -331,7 +332,7 @@ class AutoLDL(PooledLDL):
 
 
 def parse_budget(budget: float | str | None) -> float | None:
-    """Seconds from a number or a text.
+    """Convert a budget to seconds.
 
     Parameters
     ----------
@@ -355,7 +356,7 @@ def parse_budget(budget: float | str | None) -> float | None:
 
 
 def _does_not_fit(recipe: Recipe, rows: TrainingRows, left: float, seed: int) -> str:
-    """Estimate the time of a member from a fit on a few rows; a reason to drop it, or an empty text."""
+    """Estimate the time of a member from a fit on a few rows; return a reason to drop it, or an empty string."""
     if left <= 0:
         return "dropped: the budget was used up"
     n_rows = len(rows.D)
@@ -377,9 +378,9 @@ def _does_not_fit(recipe: Recipe, rows: TrainingRows, left: float, seed: int) ->
 def _pool_of(
     fitted: Sequence[Member], rows: TrainingRows, least_gain: float
 ) -> tuple[list[Member], Pool, FloatArray, FloatArray]:
-    """The pool of all members without those of little weight, or the best member alone if that is better.
+    """Fit the pool of all members without those of little weight, or of the best member alone if that is better.
 
-    Returned are the members, the pool, its held-out predictions, and those of the pool of several in either case.
+    Return the members, the pool, its held-out predictions, and those of the pool of several members in either case.
     """
     members = list(fitted)
     pool, held_out = cross_fit_pool(members, rows, kind="log-linear", penalty=PENALTY)

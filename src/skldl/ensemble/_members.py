@@ -27,9 +27,10 @@ KEPT_BY_ESTIMATORS = ("loo_predictions_", "oob_predictions_", "oof_predictions_"
 BLOCK_CELLS = 2**21
 """Maximum number of predicted values of all members in memory: 16 MiB."""
 MAX_POOL_ROWS = 100_000
-"""Maximum number of rows that the few weights of a pool are fitted on."""
+"""Maximum number of rows on which the weights of a pool are fitted: there are few weights, so that more rows would only
+take time."""
 MEAN_FRACTIONS = (1e-4, *LARGER_FRACTIONS)
-"""Positive, so that a pool does not exclude a label that its members have not seen."""
+"""All above 0, so that a pool assigns mass to labels that its members have not seen."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,12 @@ class TrainingRows:
 
     @property
     def folds(self) -> list[tuple[IntArray, IntArray]]:
-        """Rows to learn from and rows held out, for each fold."""
+        """Training rows and held-out rows of each fold."""
         return list(pairs_of(self.fold_of))
 
 
 def shuffled_folds(n_rows: int, n_folds: int, groups: IntArray | None, seed: int) -> IntArray:
-    """The fold of each row, fewer folds if there are fewer rows or groups; a group stays in one fold."""
+    """Assign a fold to each row, or to each group; with fewer rows or groups there are fewer folds."""
     if n_rows < 2:
         raise EmptyDataError("n_samples = 1: no row can be held out. At least two rows are needed.")
     return _folds.shuffled_folds(n_rows, n_folds, groups, seed)
@@ -106,7 +107,7 @@ class Member:
 
 
 def fit_member(name: str, model: Any, rows: TrainingRows) -> Member:
-    """Fit one member and judge it by its held-out predictions.
+    """Fit one member and evaluate its held-out predictions.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def fit_member(name: str, model: Any, rows: TrainingRows) -> Member:
 
 
 def out_of_sample(model: Any, rows: TrainingRows) -> tuple[Any, FloatArray]:
-    """Fit a model on all rows, and predict each row by a model that did not learn from it.
+    """Fit a model on all rows, and predict each row by a model that was fitted without it.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def out_of_sample(model: Any, rows: TrainingRows) -> tuple[Any, FloatArray]:
     fitted : estimator
         The model, fitted on all rows.
     predictions : ndarray of shape (n_samples, n_labels)
-        Held-out predictions; NaN in rows that a member on very many rows did not predict.
+        Held-out predictions; NaN in rows without one: an estimator may predict only some of very many rows.
     """
     fitted = fit_rows(model, rows.X, rows.D, rows.sample_weight, rows.groups)
     for attribute in KEPT_BY_ESTIMATORS:
@@ -161,7 +162,7 @@ def out_of_sample(model: Any, rows: TrainingRows) -> tuple[Any, FloatArray]:
 def fit_rows(
     model: Any, X: Any, y: Any, sample_weight: FloatArray | None, groups: IntArray | None, rows: IntArray | None = None
 ) -> Any:
-    """Fit a copy of a model on some rows, or on all; weights and groups are passed on where there are any."""
+    """Fit a copy of a model on the given rows, or on all, with their weights and groups if there are any."""
     if rows is not None:
         X, y, sample_weight, groups = (rows_of(part, rows) for part in (X, y, sample_weight, groups))
     return clone(model).fit(X, y, **fit_arguments(model, sample_weight, groups))
@@ -216,9 +217,9 @@ def cross_fit_pool(
     Returns
     -------
     pool : Pool
-        Fitted on all rows, or on 100,000 rows at regular distances where there are more.
+        Fitted on all rows, or on at most 100,000 evenly spaced ones.
     predictions : ndarray of shape (n_samples, n_labels)
-        Pooled predictions with cross-fitted weights; NaN in rows that a member has no held-out prediction for.
+        Pooled predictions with cross-fitted weights; NaN in rows for which a member has no held-out prediction.
     """
     held_out = np.stack([member.held_out for member in members])
 
@@ -251,12 +252,12 @@ def divergence_of(rows: TrainingRows, held_out: FloatArray) -> float:
 
 
 class PooledLDL(GroupedLDL):
-    """Base class of estimators that pool members; it holds the prediction, a subclass the fit."""
+    """Base class of estimators that pool members: it predicts, and subclasses fit."""
 
     _onnx = "pool"
 
     def _keep(self, members: Sequence[Member], pool: Pool, held_out: FloatArray, rows: TrainingRows) -> None:
-        """Keep what prediction needs: the members, the pool over them, and the held-out predictions."""
+        """Set the fitted attributes from the members, their pool, and the held-out predictions."""
         self.member_names_ = [member.name for member in members]
         self.members_ = [member.model for member in members]
         self.mean_shares_ = np.array([member.mean_share for member in members])
@@ -281,10 +282,10 @@ class PooledLDL(GroupedLDL):
             if self.member_weights_[index] > 0:
                 predictions[index] = mix(np.asarray(member.predict(X)), self.mean_distribution_, mean_share)
             else:
-                predictions[index] = self.mean_distribution_  # without weight it takes no part
+                predictions[index] = self.mean_distribution_  # any finite values: the weight is 0
         return predictions
 
 
 def seed_of(random_state: Any) -> int:
-    """A whole number from any ``random_state``."""
+    """An integer seed from any ``random_state``."""
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,6 +1,6 @@
-r"""Pools of predictions: one distribution from those of several members, with weights fitted on held-out rows.
+r"""Pools of predictions: several predicted distributions are joined with weights that are fitted on held-out rows.
 
-Log-linear pool (Genest & Zidek, 1986; the geometric mean of the members, with free weights and an offset per label):
+Log-linear pool (Genest & Zidek, 1986): a geometric mean of the members with free weights and an offset for each label,
 
 .. math:: p(x) \propto \exp\Big(\sum_k w_k \ln p_k(x) + b\Big), \quad w_k \ge 0
 
@@ -9,8 +9,8 @@ The weights minimise the mean Kullback-Leibler divergence of the rows plus a pen
 .. math:: \frac{\lambda}{n}\, \overline{KL}_0\, \big(\lVert w - 1/K \rVert^2 + \lVert b \rVert^2\big),
 
 where :math:`\overline{KL}_0` is the mean divergence from the mean distribution, so that the penalty has the unit of the
-loss, and n is the number of rows. The problem is convex. The sum of the weights is free: members that are too
-cautious together give weights with a sum above one, which sharpens the pool.
+loss, and n is the number of rows. The problem is convex. The sum of the weights is free: if all members predict too
+flat distributions, their weights sum to more than one, which makes the pool sharper.
 
 Linear pool: :math:`p(x) = \sum_k w_k p_k(x)` with weights on the simplex. Minimising the cross-entropy plus
 :math:`\sum_k w_k` over :math:`w \ge 0` has its optimum on the simplex, since the derivative along w itself is
@@ -29,8 +29,8 @@ from skldl.utils.typing import FloatArray
 PENALTY = 8.0
 """Default of λ."""
 MIN_DEGREE = 1e-12
-"""Predicted degrees are raised to it before their logarithm is taken."""
-# the objective is smooth and has few parameters: the search goes on nearly to its rounding errors
+"""Lower limit of predicted degrees in logarithms."""
+# the objective is smooth and has few parameters, so that minimising it nearly to rounding takes little time
 _SOLVER_OPTIONS = {"maxiter": 1000, "maxfun": 5000, "ftol": 1e-14, "gtol": 1e-9, "maxcor": 30}
 
 
@@ -41,7 +41,7 @@ class Pool:
     Attributes
     ----------
     kind : {"log-linear", "linear"}
-        Which of the two forms it has.
+        Its form.
     weights : ndarray of shape (n_members,)
         Weight of each member.
     offset : ndarray of shape (n_labels,)
@@ -105,10 +105,10 @@ def fit_pool(
         found = minimize(
             linear_loss, equal, (members, D, mass), "L-BFGS-B", jac=True, bounds=bounds, options=_SOLVER_OPTIONS
         )
-        # the sum is one at the optimum; what the solver leaves of a difference is removed
+        # at the optimum the sum is one; the division corrects the error of the solver
         return Pool(kind, found.x / found.x.sum(), np.zeros(n_labels))
     logs = np.log(np.maximum(members, MIN_DEGREE))
-    # in units of the divergence from the mean, so that the same penalty serves distributions that differ little or much
+    # in units of the divergence from the mean, so that one default suits distributions that differ little or much
     strength = penalty * mean_divergence(D, mass) / n_samples
     start = np.concatenate([equal, np.zeros(n_labels)])
     bounds = Bounds(np.concatenate([np.zeros(n_members), np.full(n_labels, -np.inf)]), np.inf)

@@ -16,7 +16,7 @@ from skldl.utils.typing import FloatArray, IntArray
 
 
 def _are_named(estimators: Any) -> bool:
-    """Whether these are pairs of a name and an estimator, with different names."""
+    """Check whether these are pairs of a name and an estimator, with different names."""
     if not isinstance(estimators, Sequence) or not estimators:
         return False
     pairs = [pair for pair in estimators if isinstance(pair, tuple) and len(pair) == 2]
@@ -27,10 +27,10 @@ def _are_named(estimators: Any) -> bool:
 class StackingLDL(PooledLDL):
     r"""Pool several label distribution learners.
 
-    Each member predicts the training rows that it did not learn from: by leave-one-out or out-of-bag predictions where
-    it keeps them (`KernelRidgeLDL`, `AAKNNCV`, `RandomForestLDL`, `GradientBoostingLDL`), else by cross-validation. A
-    small fraction of the mean distribution is mixed into each member's predictions, chosen on these rows, so that no
-    prediction is zero. Then the weights of the pool [2]_ are fitted on them [1]_:
+    Each member makes held-out predictions of the training rows: its own leave-one-out or out-of-bag predictions if it
+    has them (`KernelRidgeLDL`, `AAKNNCV`, `RandomForestLDL`, `GradientBoostingLDL`), else by cross-validation. A small
+    fraction of the mean distribution, chosen on these predictions, is mixed into them, so that none is zero. Then the
+    weights of the pool [2]_ are fitted on them [1]_:
 
     .. math:: p(x) \propto \exp\Big(\sum_k w_k \ln p_k(x) + b\Big), \quad w_k \ge 0.
 
@@ -73,7 +73,7 @@ class StackingLDL(PooledLDL):
 
     See Also
     --------
-    AutoLDL : Chooses the members by itself.
+    AutoLDL : The same pool with automatically chosen members.
 
     References
     ----------
@@ -132,8 +132,8 @@ class StackingLDL(PooledLDL):
         for name, model in self.estimators:
             if name in own:
                 raise ParameterError(
-                    f"A member of estimators is named {name!r}, as a parameter of StackingLDL is: set_params could not "
-                    "distinguish them. Choose another name."
+                    f"A member of estimators is named {name!r}, which is also a parameter of StackingLDL: set_params "
+                    "could not distinguish them. Choose another name."
                 )
             if not isinstance(model, BaseLDL):
                 raise ParameterError(

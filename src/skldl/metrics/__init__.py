@@ -2,8 +2,8 @@
 
 `PAPER_MEASURES` are the six of Geng (2016), `CHA_MEASURES` the 45 in the eight families of Cha (2007),
 `VICISSITUDE_MEASURES` the six that Cha lists outside the families; `MEASURES` contains all of them and the later ones,
-by name. `SCORERS` are scikit-learn scorers of them with the right sign. The choice of the six among the others can be
-repeated with `skldl.metrics.selection`.
+by name. `SCORERS` has a scikit-learn scorer for each of them, of which higher values are better.
+`skldl.metrics.selection` repeats the choice of the six among the others.
 """
 
 from skldl.metrics._cha import (

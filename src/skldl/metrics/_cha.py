@@ -322,7 +322,7 @@ kumar_hassebrook = Measure(
     text="Σdp / (Σd²+Σp²−Σdp)",
     higher_is_better=True,
     compute=lambda pair: pair.sum_product / (pair.sum_p_squared + pair.sum_q_squared - pair.sum_product),
-    use="Like cosine, and it also punishes a wrong length: a too flat or too sharp prediction.",
+    use="Like cosine, and it also penalises a wrong length: a too flat or too sharp prediction.",
     bound=Bound("1", 1.0),
 )
 
@@ -529,7 +529,7 @@ kullback_leibler = Measure(
     text="Σ d ln(d/p)",
     higher_is_better=False,
     compute=lambda pair: pair.relative_entropy,
-    use="One of the six: what maximum likelihood minimises; punishes a label that is missed, by ln(1/eps) at most.",
+    use="One of the six: what maximum likelihood minimises; penalises a missed label, by ln(1/eps) at most.",
     zeros="0 ln 0 is 0; the prediction is floored at eps",
     uses_eps=True,
 )
@@ -597,7 +597,7 @@ jensen_difference = Measure(
     text="Σ (d ln d + p ln p)/2 − (d+p)/2 ln((d+p)/2)",
     higher_is_better=False,
     compute=lambda pair: pair.topsoe / 2.0,
-    use="The same as Jensen-Shannon, written with entropies (and computed as it, which keeps more digits).",
+    use="The same as Jensen-Shannon, written with entropies; computed by its formula, which keeps more digits.",
     bound=Bound("ln 2", math.log(2.0)),
     zeros="0 ln 0 is 0; never below 0",
 )
@@ -625,7 +625,7 @@ kumar_johnson = Measure(
     text="Σ (d²−p²)²/(2(dp)^1.5)",
     higher_is_better=False,
     compute=_kumar_johnson,
-    use="Explodes faster than any other measure near 0: for completeness.",
+    use="Explodes faster than any other measure near 0; included for completeness.",
     zeros="0/0 is 0; both degrees in the denominator are floored at eps",
     uses_eps=True,
 )

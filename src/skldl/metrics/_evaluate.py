@@ -1,4 +1,4 @@
-"""`evaluate`: the means of several measures over rows, which may come in several blocks."""
+"""`evaluate`: the means of several measures over rows, and `MeasureSums`, the sums over one block of rows."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -14,9 +14,10 @@ from skldl.utils.validation import check_weights
 
 
 class MeasureSums(NamedTuple):
-    """Weighted sums of measures over a block of rows; those of all blocks, added up, give the means.
+    """Weighted sums of measures over a block of rows.
 
-    Arrays in memory and on a device are one block; rows in chunks, and pairs of tables in chunks, are several.
+    The sums of all blocks are added; divided by the weight they are the means. Arrays in memory and on a device are one
+    block; rows in chunks, and pairs of tables in chunks, are several.
 
     Attributes
     ----------
@@ -31,7 +32,7 @@ class MeasureSums(NamedTuple):
 
     @classmethod
     def of(cls, measures: Sequence[Measure], true: Any, pred: Any, weight: Any) -> "MeasureSums":
-        """Compute measures of one block of rows, and add them up.
+        """Compute the measures of each row of a block, and add them up.
 
         Parameters
         ----------
@@ -53,7 +54,7 @@ class MeasureSums(NamedTuple):
         return cls(np.array(sums), float(true.shape[0] if weight is None else xp.sum(weight)))
 
     def means(self, measures: Sequence[Measure]) -> dict[str, float]:
-        """Divide the sums by the weight.
+        """Compute the means: the sums divided by the weight.
 
         Parameters
         ----------
@@ -69,10 +70,10 @@ class MeasureSums(NamedTuple):
 
 
 class Score(float):
-    """The mean of a measure over rows made of votes: a float with the attributes ``floor`` and ``floor_error``.
+    """The mean of a measure over rows that are fractions of votes: a float with its noise floor as attributes.
 
     ``floor`` is the value that the true distributions would have on these rows, NaN if it is not finite, and
-    ``floor_error`` its standard error.
+    ``floor_error`` is its standard error.
 
     Parameters
     ----------

@@ -190,14 +190,14 @@ def _predicted(model: Any, X: Any) -> Any:
 
 
 def _compare_features(model: Any, rows: Rows) -> None:
-    """Raise an error if the names of the features are known and differ from those that ``fit`` saw."""
+    """Raise an error if the rows have names of features that differ from those in ``fit``."""
     known, found = getattr(model, "feature_names_in_", None), rows.feature_names
     if known is None or found is None or list(known) == list(found):
         return
     lacking = [name for name in known if name not in set(found)]
     what = f"lack {lacking[0]!r}" if lacking else "are in another order, or there are more of them"
     raise FeatureMismatchError(
-        f"The features of the rows are not those that fit saw: they {what}. Name the features of the rows in the order "
+        f"The features of the rows are not those that fit saw: they {what}. Pass the features of the rows in the order "
         "of fit: features=list(model.feature_names_in_)."
     )
 
@@ -207,7 +207,7 @@ def _order_of_labels(model: Any, rows: Rows) -> npt.NDArray[np.intp] | None:
     _compare_features(model, rows)
     if rows.n_labels is None:
         raise DataError(
-            "The rows hold no distributions to compare predictions with. Name their columns with ",
+            "The rows contain no distributions to compare predictions with. Pass the names of their columns as ",
             Parameter("labels"),
             ", or pass y.",
         )
@@ -241,7 +241,7 @@ def _loss_sums(
 
 
 def _checked_blocks(chunks: Iterable[Sequence[Any]], *names: str) -> Iterator[tuple[Any, ...]]:
-    """Validate the named tables of each chunk, and its weights, None if there are none; skip chunks without weight."""
+    """Validate the tables and weights (or None) of each chunk; chunks whose weights are all 0 are skipped."""
     n_tables = len(names)
     for number, chunk in enumerate(chunks):
         if not isinstance(chunk, tuple | list) or len(chunk) not in (n_tables, n_tables + 1):
@@ -263,5 +263,5 @@ def _total(merge: Callable[[Any, Any], Any], sums: Iterable[Any]) -> Any:
     blocks = iter(sums)
     first = next(blocks, None)
     if first is None:
-        raise EmptyDataError("There is no row with weight to evaluate. At least one is needed.")
+        raise EmptyDataError("There is no row with a weight above 0 to evaluate. At least one is needed.")
     return reduce(merge, blocks, first)

@@ -1,11 +1,11 @@
-"""Measures that came after Cha (2007): for ordered labels, for decisions, and for the order of the labels.
+"""Measures published after Cha (2007): for ordered labels, for decisions, and for the order of the labels.
 
 **Ordered labels**, such as ratings or ages: distances over which mass has to move [1]_ [2]_.
 
-**Decisions and rank correlation**: which label comes first, which few, and in which order do all come. Equal degrees
-leave the decision open. Where the prediction ties, the value is the expectation over a random choice among the tied
-labels, so that no measure depends on the order of the columns; where the truth ties, each of its top labels is right. A
-row whose degrees are all equal has no order, and its rank correlation counts as 0.
+**Decisions and rank correlation**: these compare the label with the largest degree, the k largest, or the order of all
+labels. Where predicted degrees are equal, the value is the expectation over a random choice among the tied labels, so
+that no measure depends on the order of the columns; where true degrees are equal, each of the labels with the largest
+degree is right. A row whose degrees are all equal has no order, and its rank correlation counts as 0.
 
 References
 ----------
@@ -228,11 +228,11 @@ def _check_k(k: Any) -> dict[str, Any]:
 
 
 def _top_k(pair: Pair, k: int) -> FloatArray:
-    """Chance that the k labels with the largest predicted degrees contain a true top label.
+    """Probability that the k labels with the largest predicted degrees contain a label with the largest true degree.
 
-    If several labels tie for the last places, these are drawn at random: of ``tied`` labels, ``others`` of which are
-    not at the top of the truth, ``places`` are drawn without replacement, and all of them are others with the chance
-    C(others, places) / C(tied, places).
+    If several labels tie for the last of the k places, these are drawn at random: ``places`` of the ``tied`` labels
+    without replacement, of which ``others`` do not have the largest true degree. The probability that only others are
+    drawn is C(others, places) / C(tied, places).
     """
     n_labels, xp = pair.q.shape[0], pair.xp
     if k >= n_labels:
@@ -245,7 +245,7 @@ def _top_k(pair: Pair, k: int) -> FloatArray:
     others = tied - _count(perhaps & true_top)
     # binomials from a table of ln m!, which does not overflow for thousands of labels
     log_factorials = as_type_of(special.gammaln(np.arange(n_labels + 1) + 1.0), sum_over_labels(pair.q))
-    possible = xp.where(others < places, places, others)  # keeps the binomial defined where the chance is 0
+    possible = xp.where(others < places, places, others)  # keeps the binomial defined where the probability is 0
     missed = xp.exp(_log_choose(possible, places, log_factorials) - _log_choose(tied, places, log_factorials))
     missed = xp.where(others < places, 0.0, missed)
     return xp.where(xp.any(surely & true_top, axis=0), 1.0, 1.0 - missed)
@@ -260,7 +260,7 @@ def _kth_largest(degrees: FloatArray, k: int) -> FloatArray:
 
 
 def _count(truth: Any) -> Any:
-    """How many labels of each row are true."""
+    """Number of true entries of each row."""
     xp = namespace(truth)
     return truth.sum(axis=0) if xp is np else xp.sum(xp.astype(truth, xp.int64), axis=0)
 
@@ -272,7 +272,7 @@ def _log_choose(n: Any, k: Any, log_factorials: FloatArray) -> FloatArray:
 
 
 def _chance_of_top(degrees: FloatArray, k: int) -> FloatArray:
-    """Chance of each label to be among the k largest of its row, when ties are broken at random."""
+    """Probability of each label to be among the k largest of its row, when ties are broken at random."""
     last_named = _kth_largest(degrees, k)
     surely, perhaps = (as_double(truth) for truth in (degrees > last_named, degrees == last_named))
     return surely + perhaps * ((k - sum_over_labels(surely)) / sum_over_labels(perhaps))
@@ -317,7 +317,7 @@ error_probability = Measure(
     text="1 − d[argmax p]",
     higher_is_better=False,
     compute=_error_probability,
-    use="Chance that a label drawn from the truth differs from the one predicted: the cost of deciding for one label.",
+    use="Probability that a label drawn from the truth differs from the predicted one: the cost of naming one label.",
     bound=Bound("1", 1.0),
     zeros="ties of p: mean over the tied labels",
 )
@@ -332,7 +332,7 @@ top_k = Measure(
     compute=_top_k,
     use="How often the true top label is among the k that a user is shown; k is an option, 2 by default.",
     bound=Bound("1", 1.0),
-    zeros="ties of p: chance under a random choice; ties of d: any top label will do; 1 where k ≥ c",
+    zeros="ties of p: probability under a random choice; ties of d: each top label is right; 1 where k ≥ c",
     options={"k": 2},
     check=_check_k,
 )
@@ -345,7 +345,7 @@ match_rate = Measure(
     text="|top k of d ∩ top k of p| / k",
     higher_is_better=True,
     compute=_match_rate,
-    use="Fraction of the k most important labels that are named; k is an option, 2 by default.",
+    use="Fraction of the k largest labels that are also among the k predicted ones; k is an option, 2 by default.",
     bound=Bound("1", 1.0),
     zeros="ties of d and of p: expectation over independent random choices; k above c counts as c",
     options={"k": 2},
@@ -423,7 +423,7 @@ reversed_kullback_leibler = Measure(
     text="Σ p ln(p/d)",
     higher_is_better=False,
     compute=lambda pair: pair.reversed_relative_entropy,
-    use="Not in Cha: punishes spurious labels; some label-enhancement tables print it as Kullback-Leibler.",
+    use="Not in Cha: penalises spurious labels; some label-enhancement tables print it as Kullback-Leibler.",
     zeros="0 ln 0 is 0; the truth is floored at eps",
     uses_eps=True,
 )

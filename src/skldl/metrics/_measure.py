@@ -16,8 +16,8 @@ from skldl.utils.validation import check_pair, check_weights
 
 MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 ROUNDING = 1e-14
-"""Losses up to this are rounding error and count as zero. Chosen by hand: 45 machine epsilons, more than a prediction
-that is a few units of rounding off adds to any measure for each label."""
+"""Losses up to this, for each label, are rounding error and count as zero. Chosen by hand: 45 machine epsilons, more
+than an error of a few units in the last place of a degree adds to any measure."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Measure:
     check: Callable[..., dict[str, Any]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))  # nobody changes a shared measure
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))  # read-only: measures are shared
 
     @property
     def __name__(self) -> str:
@@ -157,7 +157,7 @@ class Measure:
 
     @property
     def has_zero_loss(self) -> bool:
-        """Whether the smallest loss is 0, so that a skill is defined: not for similarities without an upper bound."""
+        """Whether the smallest loss is 0, so that a skill is defined; false for similarities without an upper bound."""
         return not self.higher_is_better or bool(np.isfinite(self.upper(2)))
 
     def loss(self, values: Any, n_labels: Any) -> FloatArray:
@@ -173,9 +173,9 @@ class Measure:
         Returns
         -------
         ndarray
-            A distance itself, and for a similarity the difference to its upper bound: at least 0, and exactly 0 up to
-            1e-14 for each label, which is rounding error. For a similarity without a bound its negative: such losses
-            can be compared, but their ratios have no meaning.
+            For a distance the values, for a similarity the difference to its upper bound: at least 0, and exactly 0 up
+            to 1e-14 for each label, which is rounding error. For a similarity without a bound the negative values: such
+            losses can be compared, but their ratios have no meaning.
 
         Examples
         --------
@@ -191,7 +191,7 @@ class Measure:
         return without_rounding(values, n_labels)
 
     def with_options(self, **options: Any) -> "Measure":
-        """Make the same measure with other options; this one does not change.
+        """Return a copy of the measure with other options.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class Measure:
         named = Parameter("eps", eps)
         if not self.uses_eps:
             raise ParameterError(
-                f"{self.name} has no logarithm or denominator that can be zero. Leave out ", named, "."
+                f"{self.name} has no logarithm or denominator that can be zero. Do not pass ", named, "."
             )
         if not 0 <= eps < 1:
             raise ParameterError(named, " must lie in [0, 1): it is a lower limit of description degrees.")
@@ -294,7 +294,7 @@ def _by_name(key: str, options: dict[str, Any]) -> Measure:
 def without_rounding(losses: Any, n_labels: Any = 1) -> FloatArray:
     """Set losses that are only rounding error to 0: those up to 1e-14, times the number of labels.
 
-    This rule decides, by its mean over the rows, whether a model or a reference has no loss.
+    A model or a reference has no loss if this function sets its mean loss to 0.
 
     Parameters
     ----------
@@ -319,9 +319,9 @@ def without_rounding(losses: Any, n_labels: Any = 1) -> FloatArray:
 
 
 def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
-    """Validate true and predicted distributions, and divide each row by its sum: no measure may reward a wrong sum."""
+    """Validate true and predicted distributions, and divide each row by its sum, which would change the measures."""
     true, pred = check_pair(D_true, D_pred)
-    if is_device_array(true):  # validation has divided them already, in the pass that checked the sums
+    if is_device_array(true):  # validation has divided the rows already, in the pass that checked the sums
         return true, pred
     return summing_to_one(true), summing_to_one(pred)
 
@@ -329,7 +329,7 @@ def checked_pair(D_true: Any, D_pred: Any) -> tuple[FloatArray, FloatArray]:
 def summing_to_one(D: FloatArray) -> FloatArray:
     """Divide the rows whose sum is not one by it."""
     sums = D.sum(axis=1)
-    # up to four units of rounding per label are left alone: a division would replace one rounding error by another
+    # sums that are wrong by up to four epsilons per label are kept: a division would only add other rounding errors
     wrong = np.abs(sums - 1.0) > 4 * D.shape[1] * MACHINE_EPSILON
     return D / np.where(wrong, sums, 1.0)[:, None] if wrong.any() else D
 
@@ -356,12 +356,12 @@ def compute_rows(
     xp, n_labels = namespace(true), true.shape[1]
     results = [xp.empty_like(true[:, 0], dtype=xp.float64) for _ in measures]
     bounds = [measure.upper(n_labels) for measure in measures]
-    # 0/0, x/0 and overflow are decided term by term, by the rules that each measure states
+    # each measure replaces 0/0, x/0 and overflow in its terms as its `zeros` describes
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         for rows, pair in blocks(true, pred, eps):
             for measure, bound, result in zip(measures, bounds, results, strict=True):
                 values = measure.compute(pair, **measure.options)
-                # rounding can lift a value above the largest possible one
+                # rounding can make a value larger than the largest possible one
                 values = values if bound == np.inf else xp.where(values > bound, bound, values)
                 result[rows] = as_double(values)
     return {measure.name: result for measure, result in zip(measures, results, strict=True)}

@@ -1,4 +1,4 @@
-"""`Pair`: a block of true and predicted rows with quantities that measures share, computed once if needed.
+"""`Pair`: a block of true and predicted rows, with cached quantities that several measures use.
 
 The arithmetic is written once, for NumPy and for every namespace of the array API: `Pair.xp` is NumPy itself or the
 namespace of the arrays. On a device terms have the precision of the arrays, and sums over labels are in double.
@@ -21,7 +21,7 @@ from skldl.utils.typing import FloatArray
 BLOCK_CELLS = 2**15
 """Numbers in a block in NumPy, 256 KiB: a few such arrays fit into the second-level cache of one core."""
 MIN_SAFE_FLOOR = 1e-30
-"""A degree, at most 1, divided by a larger floor does not overflow, in single precision either (limit 3e38)."""
+"""A degree, at most 1, divided by a larger floor cannot overflow, not even in single precision (largest: 3e38)."""
 
 
 class Pair:
@@ -32,8 +32,8 @@ class Pair:
     p, q : ndarray of shape (n_labels, n_rows)
         True and predicted distributions.
     eps : float
-        Floor under denominators and under arguments of logarithms that would otherwise be zero; 0 lets
-        infinities through.
+        Floor of denominators and of arguments of logarithms that could otherwise be zero; 0 allows infinite
+        values.
     """
 
     def __init__(self, p: FloatArray, q: FloatArray, eps: float) -> None:
@@ -270,7 +270,7 @@ def k_divergence(a: FloatArray, total: FloatArray) -> FloatArray:
 
 
 def blocks(true: FloatArray, pred: FloatArray, eps: float) -> Iterator[tuple[slice, Pair]]:
-    """Cut two tables into blocks of rows that fit into the cache; on a device, into large ones."""
+    """Cut two tables into blocks of rows: in NumPy small enough for the cache, on a device large ones."""
     n_rows, n_labels = true.shape
     if not isinstance(true, np.ndarray):
         for rows in row_blocks(n_rows, n_labels):

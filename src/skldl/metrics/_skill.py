@@ -1,4 +1,4 @@
-"""Skill: the fraction of the loss of a reference that a prediction removes, with an interval; and `mu`.
+"""Skill, the fraction of the loss of a reference that a prediction removes, with an interval; and the measure `mu`.
 
 With losses m_i of the model and r_i of the reference, and weights w_i,
 
@@ -99,10 +99,10 @@ class LossSums(NamedTuple):
     """Sums of losses over a block of rows (or groups) from which the skill and its interval follow.
 
     With M = Σ w m and R = Σ w r, each unit i (a row, or a group with its losses added up) has u_i = w_i r_i / R and
-    z_i = w_i m_i / M − u_i. Of two blocks, with M = M₁ + M₂ and R = R₁ + R₂ for both together, the first one's values
+    z_i = w_i m_i / M − u_i. When two blocks are joined, with M = M₁ + M₂ and R = R₁ + R₂, the values of the first
     become q u_i and s z_i + (s − q) u_i, where s = M₁/M and q = R₁/R. So the sums of z², z u and u² of each block are
-    enough. They lose no digits where the sums of m² and r² would: z is small where the model is proportional to the
-    reference.
+    enough. Sums of m² and r² would lose digits where the losses of the model are nearly proportional to those of the
+    reference, because z is a small difference there.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class LossSums(NamedTuple):
         floor : float, default=None
             Noise floor of the loss.
         unit : {"rows", "groups"}, default="rows"
-            What the error about too few of them calls the units.
+            Name of the units in the error message about too few of them.
         inflation : float, default=1.0
             Factor of the variance of the logarithm of the ratio.
 
@@ -203,14 +203,14 @@ class LossSums(NamedTuple):
         """
         if self.n_units < 2:
             raise DataError(
-                f"Skill with an interval needs at least two {unit} with weight, and there is {self.n_units}. One alone "
-                "does not show how much they differ; its losses can be compared with skldl.metrics.kullback_leibler."
+                f"Skill with an interval needs at least two {unit} with a weight above 0, and there is {self.n_units}: "
+                "the interval follows from their variation. To compare losses, use skldl.metrics.kullback_leibler."
             )
         own, reference = (float(without_rounding(loss / self.weight)) for loss in (self.own, self.reference))
         if np.isinf(reference):
             raise DataError(
-                "The reference has an infinite loss, of which no fraction can be removed. Use a measure with its floor "
-                "eps, or smooth the zeros of the reference with skldl.simplex.smooth_zeros."
+                "The loss of the reference is infinite, so that no skill is defined. Use a measure with its floor eps, "
+                "or smooth the zeros of the reference with skldl.simplex.smooth_zeros."
             )
         value = float(skill_ratio(own, reference))
         known = () if floor is None else (floor, explainable_share(own, reference, floor))
@@ -219,7 +219,7 @@ class LossSums(NamedTuple):
         variance = inflation * self.n_units / (self.n_units - 1) * max(self.zz, 0.0)  # rounding of `plus` below 0
         reach = float(stats.t.ppf(0.5 + confidence / 2, self.n_units - 1)) * math.sqrt(variance)
         log_ratio = math.log(own) - math.log(reference)
-        with np.errstate(over="ignore"):  # few units and a tiny reference: the lower end is −∞
+        with np.errstate(over="ignore"):  # with few units and a tiny loss of the reference the lower end is −∞
             low, high = 1.0 - np.exp(log_ratio + reach), 1.0 - np.exp(log_ratio - reach)
         return Skill(value, float(low), float(high), confidence, *known)
 
@@ -237,8 +237,8 @@ def skill(
     """Compute the fraction of the Kullback-Leibler divergence of the reference that the prediction removes.
 
     ``1 - KL(true, predicted) / KL(true, reference)``: 1 is perfect, 0 is no better than the reference, and below 0 the
-    reference (usually the mean of the training distributions) would have been the better prediction. A reference
-    without any loss leaves nothing to gain: then the skill is 0 if the prediction has no loss either, else −∞.
+    reference (usually the mean of the training distributions) would have been the better prediction. If the reference
+    has no loss, the skill is 0 if the prediction has none either, else −∞.
 
     Parameters
     ----------
@@ -343,20 +343,19 @@ def skill_of_losses(
 ) -> Skill:
     """Compute the skill from the losses of single rows, with an interval.
 
-    This is the one definition of skill in this package. A reference without any loss leaves nothing to gain: then the
-    skill is 0 if the model has no loss either, and −∞ if it has. A mean loss up to 1e-14 is rounding error and counts
-    as none.
+    All functions of this package that report a skill use this definition. If the reference has no loss, the skill is 0
+    if the model has none either, else −∞. A mean loss up to 1e-14 is rounding error and counts as none.
 
     Parameters
     ----------
     losses, reference_losses : array-like of shape (n_samples,)
-        Loss of each row, at least zero and lower for better predictions, under the model and under the reference. That
-        of the model may be infinite: then the skill is −∞. An infinite loss of the reference is an error.
+        Loss of the model and of the reference on each row: at least zero, lower for better predictions. With an
+        infinite loss of the model the skill is −∞. An infinite loss of the reference raises an error.
     sample_weight : array-like of shape (n_samples,), default=None
         Weight of each row.
     groups : array-like of shape (n_samples,), default=None
-        Group of each row. Rows of one group (one person, one photograph) depend on each other: then only the number of
-        groups makes the interval narrow.
+        Group of each row, where rows of one group (one person, one photograph) depend on each other. The width of the
+        interval then depends on the number of groups, not of rows.
     confidence : float, default=0.95
         Confidence of the interval.
     floor : float, default=None
@@ -366,8 +365,7 @@ def skill_of_losses(
     -------
     Skill
         A float with the attributes ``low``, ``high`` and ``confidence``, and with ``floor`` and ``explained`` if a
-        floor is passed. A model without any loss has the interval from 1 to 1, and where the reference has none both
-        ends are the skill itself.
+        floor is passed. If the model or the reference has no loss, both ends of the interval are the skill itself.
 
     Notes
     -----
@@ -411,7 +409,7 @@ def _check_losses(losses: Any, name: str) -> FloatArray:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
-            f"{name} of row {row} is {values[row]}. Losses are at least zero; leave out rows without one.", row=row
+            f"{name} of row {row} is {values[row]}. Losses must be at least zero; remove rows without a loss.", row=row
         )
     return np.maximum(values, 0.0)
 
@@ -444,8 +442,9 @@ def skill_ratio(losses: Any, reference: Any) -> FloatArray:
 def explainable_share(loss: float, reference_loss: float, floor: float) -> float:
     r"""Compute the fraction of the explainable loss that a model explains.
 
-    The reference (the mean distribution) has a loss, and no model can be below the noise floor: the difference of the
-    two can be explained. The fraction is :math:`(r - l) / (r - f)`, 1 for a model at the floor and 0 for the reference.
+    The explainable loss is the difference between the loss r of the reference (the mean distribution) and the noise
+    floor f, below which no model can be expected. The fraction is :math:`(r - l) / (r - f)`: 1 for a model at the
+    floor, 0 for the reference.
 
     Parameters
     ----------

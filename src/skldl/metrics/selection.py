@@ -1,10 +1,10 @@
-"""How the six measures of the paper were chosen, as a program that can be varied and run on other predictions.
+"""Choose a few of many measures, as the paper chose its six, with other settings or on other predictions.
 
 The paper chooses its six from a dendrogram of the measures in Cha (2007) by four principles: clusters further apart
 than 0.1, one measure for each syntactic family, calculation that is not prone to instability, and wide use.
-`select_measures` runs that choice and reports why each measure was chosen or not; `robustness` repeats it over seeds,
-numbers of labels and concentrations. What the paper leaves open, and what was assumed instead, is in the docstring
-of `select_measures`.
+`select_measures` makes that choice and reports why each measure was chosen or not; `robustness` repeats it over seeds,
+numbers of labels and concentrations. The docstring of `select_measures` lists what the paper does not specify, and what
+is assumed instead.
 """
 
 from collections import Counter
@@ -70,7 +70,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
         "euclidean", "city_block", "minkowski", "squared_euclidean", "kullback_leibler", "cosine",
     ),
 }  # fmt: skip
-"""Which general-purpose libraries have a measure, read from their reference manuals. This is a proxy: the paper says
+"""The measures of general-purpose libraries, from their reference manuals. This is a proxy for wide use: the paper says
 "widely used in the related areas" and has no numbers."""
 USAGE: dict[str, int] = {
     name: sum(name in offered for offered in LIBRARIES.values())
@@ -129,7 +129,7 @@ class Selection:
     settings: dict[str, Any]
 
     def judge(self, names: Iterable[str] = tuple(PAPER_MEASURES)) -> dict[str, str]:
-        """Check a set of measures against the first three principles, which are kept or violated.
+        """Check a set of measures against the first three principles.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Selection:
         Returns
         -------
         dict
-            From ``"clusters"``, ``"families"`` and ``"stability"`` to the violations; empty text where there are none.
+            From ``"clusters"``, ``"families"`` and ``"stability"`` to the violations; an empty string if there is none.
         """
         wanted = resolve(names, {measure.name: measure for measure in self.measures})
         unstable = [measure.name for measure in wanted if self.instability[measure.name] > self.limit]
@@ -215,28 +215,28 @@ def select_measures(
 
     Notes
     -----
-    The paper leaves open how the tree was made and how "stable" and "widely used" were judged. Assumed here:
+    The paper does not specify how the tree was made and how "stable" and "widely used" were judged. Assumed here:
 
     * *Experiments.* One true distribution against ``n_pairs`` predictions, all from the same Dirichlet law; the
       correlation matrices of the thirty experiments are averaged.
-    * *Distance between measures.* With ``1 - |r|`` single linkage chains most measures into one cluster at 0.1: the
-      paper's six are never in six clusters, against its own first principle, and no six measures are. With the sine of
-      the angle between the centred values they are in six clusters in each of the 27 settings of `robustness`, so that
-      is the default. The sign does not count: a similarity is as good as its distance.
-    * *Families.* The eight of Cha; the vicissitude group is outside.
-    * *Stable near zero.* `instability` at most ``limit``. A logarithm passes (a few times the usual size at machine
-      epsilon), a division by a degree does not (ten orders of magnitude and more).
+    * *Distance between measures.* With ``1 - |r|`` single linkage joins most measures into one cluster at 0.1: no six
+      measures are in six clusters, which contradicts the paper's first principle. With the sine of the angle between
+      the centred values the paper's six are in six clusters in each of the 27 settings of `robustness`, so that is the
+      default. The sign of r is ignored: a similarity and the distance made from it are equivalent.
+    * *Families.* The eight of Cha, without the vicissitude group.
+    * *Stable near zero.* `instability` at most ``limit``. A measure with a logarithm passes (at machine epsilon it is a
+      few times its usual size), one that divides by a degree does not (ten orders of magnitude and more).
       The usual size is that of the given data: where predictions are very close to the truth, as on gene expression
-      data, one zero is hundreds of times the usual Kullback-Leibler divergence, and it fails too.
+      data, one zero is hundreds of times the usual Kullback-Leibler divergence, which then fails too.
     * *Widely used.* The number of seven general-purpose libraries that have the measure. This is the weakest
       assumption, and it decides among all sets that the other principles allow.
 
-    The outcome with these defaults: the paper's six keep the first three principles (`Selection.judge`), and the same
-    six families are represented. Canberra, intersection, cosine and Kullback-Leibler are chosen, but Euclidean instead
-    of Chebyshev and squared Euclidean instead of Clark, because more libraries have them. These two differ by a square
-    only: they are in two clusters because values are correlated; with ranks (``correlation="spearman"``) they share
-    one. The choice of Chebyshev and Clark thus rests on the paper's own judgement of use, for which it has no numbers;
-    pass another ``usage`` for yours.
+    With these defaults the paper's six satisfy the first three principles (`Selection.judge`), and the same six
+    families are chosen. Canberra, intersection, cosine and Kullback-Leibler are chosen, but Euclidean instead of
+    Chebyshev and squared Euclidean instead of Clark, because more libraries have them. These two are increasing
+    functions of each other and are in two clusters only because values are correlated; with ranks
+    (``correlation="spearman"``) they are in one. The choice of Chebyshev and Clark thus depends on the paper's
+    judgement of use, for which it has no numbers; pass your own as ``usage``.
 
     References
     ----------
@@ -284,7 +284,7 @@ def select_measures(
     candidates = resolve([*CHA_MEASURES, *VICISSITUDE_MEASURES] if measures is None else measures)
     if len(candidates) < 2:
         raise ParameterError(
-            Parameter("measures", [measure.name for measure in candidates]), " needs at least two measures."
+            Parameter("measures", [measure.name for measure in candidates]), " must contain at least two measures."
         )
     matrix = correlate(candidates, experiments, correlation)
     distances = DISSIMILARITIES[dissimilarity](matrix)
@@ -386,7 +386,7 @@ def _correlation_matrix(values: FloatArray) -> FloatArray:
     """Pearson correlation of the rows; that of a constant row with the others is 0."""
     centred = values - values.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
-    # what is left of equal values after the mean is subtracted is rounding, far below 1e-12 of them
+    # equal values minus their mean are rounding errors, far below 1e-12 of the values
     constant = length <= 1e-12 * np.abs(values).max(axis=1, keepdims=True)
     directions = np.where(constant, 0.0, centred / np.where(constant, 1.0, length))
     matrix = directions @ directions.T
@@ -469,8 +469,8 @@ def choose(
 ) -> tuple[str, ...]:
     """Choose at most one measure for each family and each cluster, so that the sum of their usage is largest.
 
-    Among sets of ``n_measures`` the best is found exactly, as an assignment of clusters to families; where no set of
-    that size exists, a largest one is found. Equal usage is decided by the order of the candidates.
+    The best set of ``n_measures`` is found exactly, as an assignment of clusters to families; if there is no set of
+    that size, the best of the largest possible size. Of sets with equal usage, earlier candidates are preferred.
     """
     families = list(dict.fromkeys(measure.family for measure in candidates))
     numbers = sorted({clusters[measure.name] for measure in candidates})
@@ -507,7 +507,7 @@ def _assign(weights: FloatArray, families: tuple[int, ...]) -> list[tuple[int, i
 
 @dataclass(frozen=True)
 class Run:
-    """One choice: its settings, the chosen measures, and the principles that the paper's six violate."""
+    """One run of `select_measures`: settings, chosen measures, and the principles that the paper's six violate."""
 
     n_labels: int
     concentration: float
@@ -550,7 +550,7 @@ class Robustness:
 
     @property
     def paper_admissible(self) -> dict[str, float]:
-        """Fraction of the settings in which the paper's six keep each of the first three principles, and all three."""
+        """Fraction of the settings in which the paper's six satisfy each of the first three principles, and all."""
         kept = {
             principle: sum(not run.paper_violations[principle] for run in self.runs) / len(self.runs)
             for principle in ("clusters", "families", "stability")
@@ -559,7 +559,7 @@ class Robustness:
 
     @property
     def agreement(self) -> float:
-        """Mean number of the paper's six among the chosen."""
+        """Mean number of the chosen measures that are among the paper's six."""
         return sum(len(set(run.chosen) & set(PAPER_MEASURES)) for run in self.runs) / len(self.runs)
 
 

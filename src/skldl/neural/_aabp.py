@@ -4,9 +4,9 @@ The network has q input units, hidden layers, and one output unit for each label
 
     Σᵢ wᵢ ‖zᵢ − dᵢ‖² / Σᵢ wᵢ ‖d̄ − dᵢ‖²  +  alpha/2 Σ_l ‖W_l‖²,
 
-the squared error of the paper in units of the error of the mean distribution d̄, so that 1 is no better than the mean
-and the same ``alpha`` and ``tol`` suit any number of labels. Training is independent of the network: its loops see one
-flat vector of weights and a function that returns loss and gradient.
+the squared error of the paper in units of the error of the mean distribution d̄, so that the error of the mean is 1 and
+the same ``alpha`` and ``tol`` suit any number of labels. The training loops are independent of the network: they need
+only a flat vector of weights and a function that returns loss and gradient.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -50,14 +50,14 @@ from skldl.utils.typing import FloatArray
 from skldl.utils.warn import warn
 
 SINGLE_ROWS = 2**17
-"""On a device, fewer rows of single precision are computed in double precision: it costs little, and the iterations are
-those of NumPy."""
+"""On a device, fewer rows of single precision are computed in double precision: it takes little more time, and the
+iterations are those of NumPy."""
 
 Objective = Callable[..., tuple[float, FloatArray]]
 
 
 class TrainingRecord:
-    """Record of a training: losses, the best weights, and when to stop."""
+    """Record of a training: losses, the best weights, and whether to stop."""
 
     def __init__(
         self, held_out: Callable[[FloatArray], float] | None, patience: int, tol: float, wanted: Collection[int]
@@ -77,7 +77,7 @@ class TrainingRecord:
         self.best_theta = copy_of(theta)
 
     def step(self, theta: FloatArray, loss: float) -> bool:
-        """Record an iteration; return whether there was no improvement for too long."""
+        """Record an iteration; return whether the last ``patience`` iterations brought no improvement."""
         self.losses.append(loss)
         value, required = loss, self._tol
         if self._held_out is not None:
@@ -100,7 +100,7 @@ class TrainingRecord:
 def run_lbfgs(
     objective: Objective, theta: FloatArray, max_iter: int, tol: float, record: TrainingRecord
 ) -> tuple[FloatArray, bool]:
-    """Minimise with L-BFGS on all rows; each iteration is recorded. Return the weights and whether it converged."""
+    """Minimise with L-BFGS on all rows, recording each iteration; return the weights and whether it converged."""
     stopped = False
 
     def callback(intermediate_result: optimize.OptimizeResult) -> None:
@@ -109,7 +109,7 @@ def run_lbfgs(
         if stopped:
             raise StopIteration
 
-    # the memory of 20 steps was chosen by hand; the callback decides when to stop, "maxfun" is only large enough
+    # the memory of 20 steps was chosen by hand; "maxfun" is too large to be reached before "maxiter"
     options = {"maxiter": max_iter, "maxfun": 100 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": 20}
     outcome = optimize.minimize(objective, theta, jac=True, method="L-BFGS-B", callback=callback, options=options)
     out_of_iterations = outcome.status == 1  # 0 and 2: no step lowers the objective further
@@ -124,7 +124,7 @@ def run_adam(
     learning_rate: float,
     record: TrainingRecord,
 ) -> tuple[FloatArray, bool]:
-    """Minimise with Adam on batches; each pass over the rows is recorded. Return weights and whether it converged."""
+    """Minimise with Adam on batches, recording each pass over the rows; return weights and whether it converged."""
     theta, xp = copy_of(theta), namespace(theta)
     first, second, n_steps = xp.zeros_like(theta), xp.zeros_like(theta), 0
     for _ in range(max_iter):
@@ -146,7 +146,7 @@ def run_adam(
 def _cross_entropy(
     features: StandardizedFeatures, D: FloatArray, weight: FloatArray, sizes: Sequence[int], activation: str
 ) -> Callable[[FloatArray], float]:
-    """Mean cross-entropy on held-out rows as a function of the flat vector."""
+    """Return a function from the flat vector of weights to the mean cross-entropy on held-out rows."""
 
     def held_out(theta: FloatArray) -> float:
         if is_device_array(D):
@@ -176,15 +176,15 @@ class AABP(BaseLDL):
     .. math:: \frac{\sum_i w_i \lVert z_i - d_i \rVert^2}{\sum_i w_i \lVert \bar d - d_i \rVert^2}
         + \frac{\mathtt{alpha}}{2} \sum_l \lVert W_l \rVert^2,
 
-    the paper's squared error in units of the error of the mean distribution. Features are standardised inside (sparse
-    ones without ever becoming dense). Hidden weights start within Glorot's bounds, the output as the mean distribution.
-    The paper specifies neither width, nor learning rate, nor number of epochs. Another ``loss`` replaces the squared
-    error in both sums.
+    the paper's squared error in units of the error of the mean distribution. Features are standardised internally;
+    sparse ones stay sparse. Initial hidden weights are uniform within Glorot's bounds, and the initial output is the
+    mean distribution. The paper specifies neither width, nor learning rate, nor number of epochs. Another ``loss``
+    replaces the squared error in both sums.
 
     Parameters
     ----------
     hidden_layer_sizes : int or sequence of int, default=(32,)
-        Units of each hidden layer; one layer makes the paper's three-layer network.
+        Units of each hidden layer; with one hidden layer it is the paper's three-layer network.
     activation : {"tanh", "logistic", "relu", "identity"}, default="tanh"
         Function of the hidden units.
     solver : {"lbfgs", "adam"}, default="lbfgs"
@@ -194,10 +194,11 @@ class AABP(BaseLDL):
     max_iter : int, default=300
         Maximum number of iterations of L-BFGS or passes of Adam over the rows.
     tol : float, default=1e-6
-        L-BFGS stops when an iteration lowers the objective by less, Adam after ``n_iter_no_change`` such passes.
+        L-BFGS stops when an iteration lowers the objective by less than this, Adam after ``n_iter_no_change`` such
+        passes.
     early_stopping : bool, default=True
-        Hold rows out, stop after ``n_iter_no_change`` iterations in turn that do not lower the mean Kullback-Leibler
-        divergence on them, and keep the weights that are best there.
+        Hold rows out, stop after ``n_iter_no_change`` consecutive iterations that do not lower the mean
+        Kullback-Leibler divergence on them, and keep the weights with the lowest.
     validation_fraction : float, default=0.1
         Fraction of the rows that are held out.
     n_iter_no_change : int, default=10
@@ -215,7 +216,7 @@ class AABP(BaseLDL):
     Attributes
     ----------
     coefs_ : list of ndarray
-        Weights of each layer, the first for features as they come, not standardised.
+        Weights of each layer; those of the first apply to features that are not standardised.
     intercepts_ : list of ndarray
         Intercepts of each layer.
     n_iter_ : int
@@ -331,7 +332,7 @@ class AABP(BaseLDL):
         of_mean = row_loss(np.tile(log_mean, (n_rows, 1)) if xp is np else xp.broadcast_to(log_mean, D.shape), D)[0]
         spread = float(weight @ as_double(of_mean))  # loss of the mean distribution
         total = float(xp.sum(weight))
-        # distributions that are all equal up to rounding have no such unit: then the loss is the plain mean
+        # 1e-12: if all distributions are equal up to rounding, the loss is the plain mean
         row_weight = weight / (spread if spread > 1e-12 * total else total)
         record = TrainingRecord(held_out, self.n_iter_no_change, self.tol, wanted)
 
@@ -374,7 +375,7 @@ class AABP(BaseLDL):
                 Parameter("early_stopping", True),
                 " with ",
                 Parameter("validation_fraction", self.validation_fraction),
-                f" leaves no rows to learn from (n_samples={n_samples}). Set ",
+                f" leaves no training rows (n_samples={n_samples}). Set ",
                 Parameter("early_stopping", False),
                 " or pass more rows.",
             )

@@ -5,12 +5,12 @@ y'). With one hidden layer of activation g,
 
     f(x, y) = Σ_h v_h g(a_hᵀx + u_hᵀ code(y) + c_h),
 
-and the cross-entropy between d and p is minimised. The code of a label is its number, as in the paper on ages, so that
-labels are an ordered input; or one-hot (BCPNN [2]_), for labels without order.
+and the cross-entropy between d and p is minimised. The code of a label is its number, for ordered labels such as the
+ages of the paper, or one-hot (BCPNN [2]_), for labels without order.
 
-No penalty suits all data: with too strong a penalty all scores tend to zero and the prediction to the uniform
-distribution, which is worse than the mean; with too weak a penalty the network overfits. ``alpha="auto"`` chooses it on
-held-out rows, from strong to weak.
+No penalty suits all data. If it is too strong, all scores tend to zero and the prediction to the uniform distribution,
+which is worse than the mean; if it is too weak, the network overfits. ``alpha="auto"`` chooses it on held-out rows,
+from strong to weak.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,11 +34,11 @@ from skldl.utils.typing import FloatArray, IntArray
 from skldl.utils.warn import warn
 
 BLOCK_CELLS = 1 << 17
-"""Hidden units of rows and labels are computed in blocks of about this many numbers, which fit into the cache."""
+"""Number of values of hidden units in a block of rows and labels: 1 MiB, so that a block fits into the cache."""
 ALPHAS = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 """Penalties that "auto" compares, in this order."""
 MAX_WORSE = 2
-"""The search ends after so many penalties in turn that are no better than the best one."""
+"""The search ends after so many consecutive penalties that are no better than the best one."""
 HELD_OUT_FRACTION = 0.2
 """Fraction of the rows, or of the groups, on which "auto" compares penalties."""
 ALPHA_OF_ONE_ROW = 1e-3
@@ -58,7 +58,7 @@ def _parts(theta: FloatArray, n_features: int, n_codes: int, n_hidden: int) -> l
 
 
 def scores(theta: FloatArray, features: Any, codes: FloatArray, n_hidden: int, activation: Activation) -> FloatArray:
-    """f(x, y) for all rows and labels; ``features`` is an array or a CSR matrix."""
+    """Compute f(x, y) for all rows and labels; ``features`` is an array or a CSR matrix."""
     A, U, c, v = _parts(theta, features.shape[1], codes.shape[1], n_hidden)
     of_rows = np.asarray(features @ A)
     of_labels = codes @ U + c
@@ -107,7 +107,7 @@ def loss_and_gradient(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows to learn from or to predict; the weights sum to one."""
+    """Training or held-out rows, with weights that sum to one."""
 
     features: StandardizedFeatures
     D: FloatArray
@@ -118,14 +118,14 @@ class _Rows:
 
 
 class CPNN(GroupedLDL):
-    r"""Conditional probability neural network: the label is an input, the output one score (CPNN).
+    r"""Conditional probability neural network: the label is an input, and the only output is a score (CPNN).
 
     With :math:`p_j \propto \exp f(x, j)` for a network f with one hidden layer it minimises, with the mean over rows,
 
     .. math:: \overline{-\textstyle\sum_j d_{ij} \ln p_{ij}} + \frac{\mathtt{alpha}}{2} \lVert \text{weights} \rVert^2.
 
-    Features are centred inside and divided by their standard deviation, or by the difference of their values where
-    there are two: dividing rare ones and zeros by their deviation would make the rows that hold them outliers.
+    Features are centred internally and divided by their standard deviation. A feature with two values is divided by
+    their difference instead: divided by its standard deviation, a rare value would be an outlier.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ class CPNN(GroupedLDL):
         Function of the hidden units.
     alpha : float or "auto", default="auto"
         Weight decay. "auto" holds out a fifth of the rows, or of the groups, and tries 0.03, 0.01, …, 1e-5 on the
-        others until two in turn predict the held-out rows no better than the best so far; it does not end before one
-        is better than the mean distribution. Then it learns from all rows with the best, from the same initial weights.
+        others. It stops after two consecutive values that do not improve on the best, but not before one is better
+        than the mean distribution. Then all rows are fitted with the best value, from the same initial weights.
     max_iter : int, default=200
         Maximum number of steps of L-BFGS.
     tol : float, default=1e-6
@@ -159,8 +159,8 @@ class CPNN(GroupedLDL):
 
     Notes
     -----
-    The paper trains with resilient propagation; here it is L-BFGS on all rows. The paper's text was not available:
-    hidden units and their activation are free there as well, the scaling of the label's number to [−1, 1] is ours.
+    The paper trains with resilient propagation, this class with L-BFGS on all rows. The full text of the paper was not
+    available; the scaling of the label's number to [−1, 1] is our choice.
 
     References
     ----------
@@ -177,7 +177,7 @@ class CPNN(GroupedLDL):
     >>> CPNN(4, alpha=1e-3, random_state=0).fit(X, D).predict([[1.5]]).round(1)
     array([[0.5, 0.5]])
 
-    The penalty that held-out rows choose:
+    The penalty that was chosen on held-out rows:
 
     >>> from skldl.testing import make_distributions
     >>> X, D = make_distributions(200)

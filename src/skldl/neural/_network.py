@@ -99,14 +99,14 @@ def unflatten(theta: FloatArray, sizes: Sequence[int]) -> Layers:
 def initial_weights(sizes: Sequence[int], mean: FloatArray, random: np.random.RandomState) -> FloatArray:
     """Draw hidden weights uniformly within Glorot's bounds; the output layer starts as the mean distribution.
 
-    With output weights of zero no label is favoured, so permuting the labels permutes the whole training.
+    The output weights are zero and so equal for all labels: training does not depend on the order of the labels.
     """
     theta = np.zeros(sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes)))
     layers = unflatten(theta, sizes)
     for weights, _ in layers[:-1]:  # Glorot and Bengio (2010)
         bound = np.sqrt(6 / sum(weights.shape))
         weights[:] = random.uniform(-bound, bound, size=weights.shape)
-    layers[-1][1][:] = np.log(np.maximum(mean, 1e-10))  # a label without mass starts low, not at minus infinity
+    layers[-1][1][:] = np.log(np.maximum(mean, 1e-10))  # finite, but low, for a label without mass
     return theta
 
 
@@ -212,5 +212,5 @@ def _backpropagate(
             intercept_gradient += delta.sum(axis=0)
         if depth:
             delta = delta @ layers[depth][0].T
-            delta *= activation.slope(hidden[depth - 1])  # from the value of the unit, which is at hand
+            delta *= activation.slope(hidden[depth - 1])  # as a function of the unit's value, which is known already
     return error

@@ -1,7 +1,8 @@
-"""Figures, as Display objects in the manner of scikit-learn. Needs the extra ``plot``.
+"""Figures as Display objects, like those of scikit-learn. Needs the extra ``plot``.
 
-Each display keeps the numbers it draws. ``from_estimator`` and ``from_predictions`` (or ``from_scores``, where the
-figure is about a table of results) compute them and draw; ``plot(ax)`` draws again, into given axes or a new figure.
+The numbers of a figure are attributes of its display. ``from_estimator`` and ``from_predictions`` (or ``from_scores``
+for a table of results) compute the numbers and draw the figure; ``plot(ax)`` draws it again, into given axes or a new
+figure.
 """
 
 from skldl.plots._calibration import CalibrationCurve, CalibrationDisplay, calibration_curve

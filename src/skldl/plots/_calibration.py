@@ -1,4 +1,4 @@
-"""`CalibrationDisplay`: where a label is predicted with some degree, which degree does it really have, on average?"""
+"""`CalibrationDisplay`: mean true degree against mean predicted degree of each label."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ from skldl.utils.typing import FloatArray
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """Means of predicted and true degrees in bins of equal size, and the mean gap between them.
+    """Means of predicted and true degrees in bins with equal numbers of rows, and the mean difference between them.
 
     Attributes
     ----------
     predicted, true : ndarray of shape (n_bins,)
         Means of each bin.
     error : float
-        Mean over rows of the gap between the two means of the row's bin.
+        Mean over rows of the absolute difference between the two means of the row's bin.
 
     Examples
     --------
@@ -40,14 +40,14 @@ class CalibrationCurve:
 
 
 def calibration_curve(true: npt.ArrayLike, predicted: npt.ArrayLike, n_bins: int = 10) -> CalibrationCurve:
-    """Cut the predicted degrees of one label into bins of equal size, and take means in each.
+    """Cut the predicted degrees of one label into bins with equal numbers of rows, and compute the means of each bin.
 
     Parameters
     ----------
     true, predicted : array-like of shape (n_samples,)
         True and predicted degrees of the label.
     n_bins : int, default=10
-        Number of bins; fewer where there are fewer rows, and equal predictions stay together.
+        Number of bins; with fewer rows there are fewer. Equal predictions are in the same bin.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def calibration_curve(true: npt.ArrayLike, predicted: npt.ArrayLike, n_bins: int
 def calibration_curves(
     true: FloatArray, predicted: Mapping[str, FloatArray], n_bins: int = 10
 ) -> dict[str, list[CalibrationCurve]]:
-    """The curve of each label, for each table of predictions."""
+    """Compute the curve of each label for each table of predictions."""
     return {
         name: [calibration_curve(true[:, j], table[:, j], n_bins) for j in range(true.shape[1])]
         for name, table in predicted.items()
@@ -86,9 +86,9 @@ def calibration_curves(
 
 @dataclass(eq=False)
 class CalibrationDisplay(PredictionDisplay):
-    """One panel for each label: mean real degree against mean predicted degree, in bins of equal size.
+    """One panel for each label: mean real degree against mean predicted degree, in bins with equal numbers of rows.
 
-    Points below the diagonal: the label is predicted too strongly. With many labels, those with the largest error
+    Points below the diagonal mean that predicted degrees are too large. With many labels, those with the largest error
     are drawn, and the title of the figure mentions it.
 
     Parameters
@@ -98,7 +98,7 @@ class CalibrationDisplay(PredictionDisplay):
     label_names : list of str
         Names of the labels.
     max_panels : int
-        With more labels than this, only the worst are drawn.
+        With more labels than this, only those with the largest errors are drawn.
 
     Attributes
     ----------
@@ -144,11 +144,11 @@ class CalibrationDisplay(PredictionDisplay):
         n_bins : int, default=10
             Number of bins.
         max_panels : int, default=12
-            With more labels than this, only the worst are drawn.
+            With more labels than this, only those with the largest errors are drawn.
         label_names : sequence of str, default=None
             Names of the labels.
         ax : Axes, default=None
-            Where to draw; its place is divided. A new figure if None.
+            Where to draw; its area is divided into panels. A new figure if None.
 
         Returns
         -------

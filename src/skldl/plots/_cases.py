@@ -1,7 +1,7 @@
 """`LabelCasesDisplay`: one instance annotated by one label, by a set of labels, and by a distribution (Fig. 2 of [1]_).
 
-One label is a distribution with all mass in one place; a set of labels shares the mass equally; the general case says
-how much each label describes the instance.
+One label is a distribution with all mass on it. A set of labels has equal mass on each label of the set. In general,
+the degree of a label is how much it describes the instance.
 
 References
 ----------
@@ -15,13 +15,13 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 
-from skldl.plots._display import Display, labels_known_to, names_of_labels
+from skldl.plots._display import Display, label_names_of, names_of_labels
 from skldl.plots._style import columns_that_fit, looks, name_axis, panels, width_of
 from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_distributions
 
 TITLES = ("one label", "a set of labels", "a label distribution")
-MAX_NUMBERS = 10  # with more labels, numbers above the bars would touch each other
+MAX_NUMBERS = 10  # with more labels the numbers beside the bars would overlap
 
 
 @dataclass(eq=False)
@@ -35,7 +35,7 @@ class LabelCasesDisplay(Display):
     label_names : list of str
         Names of the labels.
     fraction : float
-        The label set holds the largest degrees that together reach this fraction of the mass; equal ones together.
+        The set contains the largest degrees that together reach this fraction of the mass, and all equal to the last.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class LabelCasesDisplay(Display):
         LabelCasesDisplay
             The figure, drawn.
         """
-        options.setdefault("label_names", labels_known_to(estimator))
+        options.setdefault("label_names", label_names_of(estimator))
         return cls.from_predictions(estimator.predict(X), **options)
 
     @classmethod
@@ -100,7 +100,8 @@ class LabelCasesDisplay(Display):
         row : int, default=0
             Which of them to draw.
         fraction : float, default=0.75
-            The label set holds the largest degrees that together reach this fraction of the mass; equal ones together.
+            The set contains the largest degrees that together reach this fraction of the mass, and all equal to the
+            last.
         label_names : sequence of str, default=None
             Names of the labels.
         ax : Axes, default=None

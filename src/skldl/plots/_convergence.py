@@ -14,7 +14,7 @@ from skldl.plots._style import legend_beside, looks, plain
 
 @dataclass(eq=False)
 class ConvergenceDisplay(Display):
-    """Convergence of solvers: objective minus the minimum that any of them found, by iteration; both axes logarithmic.
+    """Objective minus the smallest value that any of the solvers found, by iteration; both axes are logarithmic.
 
     SA-IIS and SA-BFGS minimise the same function, so that their curves can be compared.
 
@@ -60,7 +60,7 @@ class ConvergenceDisplay(Display):
         for name, model in named_estimators(estimator).items():
             last = model.steps[-1][1] if hasattr(model, "steps") else model
             if not hasattr(last, "loss_curve_"):
-                raise ValueError(f"{name} has no loss_curve_: fit it first, and take an estimator that iterates.")
+                raise ValueError(f"{name} has no loss_curve_. Pass a fitted estimator with an iterative solver.")
             curves[name] = last.loss_curve_
         return cls(curves).plot(ax)
 

@@ -1,4 +1,4 @@
-"""`CoverageDisplay`: how often intervals of each level hold the truth."""
+"""`CoverageDisplay`: fraction of true degrees inside the intervals of each level."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from skldl.uncertainty import CoverageCurve
 class CoverageDisplay(Display):
     """Fraction of degrees inside the intervals against the level of the intervals, one line for each model.
 
-    On the diagonal both agree. A line above it: the intervals are wider than they need to be; below it: too narrow.
+    On the diagonal both agree. Above it the intervals are wider than necessary, below it they are too narrow.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`CriticalDifferenceDisplay`: average ranks, and which of them a test distinguishes."""
+"""`CriticalDifferenceDisplay`: average ranks of models, and which of them differ significantly."""
 
 import math
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from skldl.utils.typing import FloatArray
 
 @dataclass(eq=False)
 class CriticalDifferenceDisplay(Display):
-    r"""Average ranks on a line; models joined by a bar are not distinguished by the Nemenyi test [1]_.
+    r"""Average ranks on a line; models joined by a bar do not differ significantly in the Nemenyi test [1]_.
 
-    With k models on N datasets, average ranks differ if their difference exceeds
+    With k models on N datasets, average ranks differ significantly if their difference exceeds
     :math:`q_\alpha \sqrt{k (k + 1) / (6 N)}`, where :math:`q_\alpha` is the studentised range statistic divided by
     :math:`\sqrt 2`.
 
@@ -30,14 +30,14 @@ class CriticalDifferenceDisplay(Display):
     names : list of str
         Names of the models.
     critical_difference : float
-        The gap of average ranks above which two models count as different.
+        The difference of average ranks above which two models differ significantly.
     title : str
-        What the ranks are about.
+        Title of the figure.
 
     Attributes
     ----------
     groups : list of tuple of int
-        First and last position, in the order of ranks, of each group of models that are not distinguished.
+        First and last position, in the order of ranks, of each group of models that do not differ significantly.
     ax_ : Axes
         The axes, once drawn.
     figure_ : Figure
@@ -77,7 +77,7 @@ class CriticalDifferenceDisplay(Display):
         Parameters
         ----------
         scores : array-like or DataFrame of shape (n_datasets, n_models)
-            Mean scores; a dataset with a missing one is left out.
+            Mean scores; datasets with missing scores are ignored.
         higher_is_better : bool, default=False
             The direction of the scores.
         alpha : float, default=0.05
@@ -85,7 +85,7 @@ class CriticalDifferenceDisplay(Display):
         names : sequence of str, default=None
             Names of the models; the columns of a DataFrame if None.
         title : str, default=""
-            What the ranks are about.
+            Title of the figure.
         ax : Axes, default=None
             Where to draw; a new figure if None.
 
@@ -100,19 +100,19 @@ class CriticalDifferenceDisplay(Display):
         n_datasets, n_models = values.shape
         if n_datasets < 2 or n_models < 2:
             raise LengthMismatchError(
-                f"A critical difference needs two models and two datasets with all scores; here are {n_models} models "
-                f"and {n_datasets} datasets."
+                f"A critical difference needs at least two models and two datasets with all scores, but there are "
+                f"{n_models} models and {n_datasets} datasets."
             )
         ranks = rank_rows(values, higher_is_better=higher_is_better).mean(axis=0)
         return cls(ranks, columns, nemenyi_difference(n_models, n_datasets, alpha), title).plot(ax)
 
     @property
     def groups(self) -> list[tuple[int, int]]:
-        """First and last position of each group that is not distinguished; a group inside another is left out."""
+        """First and last position of each group without significant differences; groups inside others are left out."""
         ordered = np.sort(self.average_ranks)
         found: list[tuple[int, int]] = []
         for first in range(len(ordered)):
-            # 1e-12: ranks that differ by exactly the critical difference are not distinguished, whatever their rounding
+            # 1e-12 for rounding: a difference that equals the critical one is not significant
             last = int(np.searchsorted(ordered, ordered[first] + self.critical_difference + 1e-12, side="right")) - 1
             if last > first and (not found or last > found[-1][1]):
                 found.append((first, last))
@@ -120,7 +120,7 @@ class CriticalDifferenceDisplay(Display):
 
     @property
     def _first_line(self) -> float:
-        """Distance from the axis to the first name, which is below the bars of all groups."""
+        """Distance from the axis to the first name, below the bars of all groups."""
         return 0.55 + 0.32 * len(self.groups)
 
     def _size(self, width: float | None) -> tuple[float, float]:
@@ -161,7 +161,7 @@ class CriticalDifferenceDisplay(Display):
 
     def _draw_ruler(self, low: float, high: float) -> None:
         self.ax_.plot([low, high], [0, 0], color=TRUTH, linewidth=1.0)
-        is_narrow = columns_that_fit(width_of(self.ax_), 2, each=2.5) < 2
+        is_narrow = columns_that_fit(width_of(self.ax_), 2, min_width=2.5) < 2
         step = math.ceil((high - low) / 4) if is_narrow else 1  # the names at the sides leave little space
         for rank in range(int(low), int(high) + 1):
             self.ax_.plot([rank, rank], [0, -0.16], color=TRUTH, linewidth=0.8)

@@ -1,4 +1,4 @@
-"""`MeasureDendrogramDisplay`: the tree of the measures, the cut, the chosen ones and their formulae."""
+"""`MeasureDendrogramDisplay`: dendrogram of measures, with the cut and the formulae of the chosen ones."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -85,7 +85,7 @@ class MeasureDendrogramDisplay(Display):
         self._explain(ax)
 
     def _draw_tree(self, ax: Axes) -> list[int]:
-        """Draw the links, those below the cut thick, and return the leaves from bottom to top."""
+        """Draw the links, with thick lines below the cut, and return the leaves from bottom to top."""
         selection = self.selection
         tree: dict[str, Any] = hierarchy.dendrogram(selection.linkage, no_plot=True)
         links = [
@@ -129,7 +129,7 @@ class MeasureDendrogramDisplay(Display):
         return {family: LOOKS[i % len(LOOKS)] for i, family in enumerate(families)}
 
     def _explain(self, ax: Axes) -> None:
-        """Title, axis, legend of the families and the box with the formulae, both next to the tree."""
+        """Draw title, axis title, the legend of the families and the box with the formulae."""
         selection = self.selection
         settings = selection.settings
         formula = {"sine": r"$\sqrt{1 - r^2}$", "one_minus_r": r"$1 - |r|$"}[settings["dissimilarity"]]
@@ -160,5 +160,5 @@ class MeasureDendrogramDisplay(Display):
 
 
 def _large(formula: str) -> str:
-    """Fractions of full size: the small ones cannot be read in a figure."""
+    """Set fractions in full size, because small ones cannot be read in a figure."""
     return formula.replace(r"\frac", r"\dfrac")

@@ -1,4 +1,4 @@
-"""Base classes of the figures, and their input: estimators and predictions, one or several by name."""
+"""Base classes of the figures, and functions that validate their input."""
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
@@ -19,7 +19,7 @@ from skldl.utils.validation import check_distributions, check_pair
 
 
 class Display:
-    """Base of the figures: the numbers are fields of the derived classes, which draw them in ``_draw``."""
+    """Base class of the figures. A derived class has the numbers as fields, and draws them in ``_draw``."""
 
     ax_: Axes
     figure_: Figure
@@ -31,7 +31,7 @@ class Display:
         Parameters
         ----------
         ax : Axes, default=None
-            Where to draw; several panels divide its place among them. A new figure if None.
+            Where to draw; a figure with several panels divides its area. A new figure if None.
 
         Returns
         -------
@@ -43,12 +43,12 @@ class Display:
         return self
 
     def size(self, width: float | None = None) -> tuple[float, float]:
-        """Width and height in inches that suit the figure.
+        """Recommended width and height of the figure in inches.
 
         Parameters
         ----------
         width : float, default=None
-            The width, if it is given, such as that of a column; None for the one that suits the figure best.
+            The width, if it is fixed, such as that of a column of text; None for the recommended one.
 
         Returns
         -------
@@ -62,18 +62,18 @@ class Display:
         raise NotImplementedError
 
     def _size(self, width: float | None) -> tuple[float, float]:
-        """The best width, and the height that goes with it or with the given width."""
+        """The recommended width, and the height for it or for the given width."""
         return self._inches
 
     def _axes(self, ax: Axes | None) -> Axes:
-        """The given axes, or those of a new figure, as ``ax_`` of the display."""
+        """Set ``ax_`` to the given axes, or to those of a new figure."""
         self.ax_ = plt.figure(figsize=self.size(), layout="constrained").add_subplot() if ax is None else ax
         self.figure_ = figure_of(self.ax_)
         return self.ax_
 
 
 class PredictionDisplay(Display):
-    """Base of the figures that need only true and predicted distributions: predictions of an estimator are computed."""
+    """Base class of the figures of true and predicted distributions."""
 
     from_predictions: ClassVar[Callable[..., Any]]
 
@@ -99,12 +99,12 @@ class PredictionDisplay(Display):
         """
         models = named_estimators(estimator)
         if "label_names" in signature(cls.from_predictions).parameters and not hasattr(y, "columns"):
-            options.setdefault("label_names", labels_known_to(next(iter(models.values()))))
+            options.setdefault("label_names", label_names_of(next(iter(models.values()))))
         return cls.from_predictions(y, {name: model.predict(X) for name, model in models.items()}, **options)
 
 
 class BandDisplay(Display):
-    """Base of figures of curves: the mean over folds as a line, one standard deviation to either side as a band."""
+    """Base class of figures of curves: the mean over folds as a line, with a band of one standard deviation."""
 
     curves: dict[str, FloatArray]
     measure: str | Measure
@@ -127,12 +127,12 @@ class BandDisplay(Display):
 
 
 def as_values(scores: npt.ArrayLike, measure: Measure) -> FloatArray:
-    """Undo the sign that a scorer gives to a distance."""
+    """Turn values of a scorer, which are negative for distances, into values of the measure."""
     return np.asarray(scores, dtype=np.float64) * (1.0 if measure.higher_is_better else -1.0)
 
 
 def named_estimators(estimator: Any) -> dict[str, Any]:
-    """Several estimators by name; one alone is called by its class, a pipeline by its last step.
+    """Estimators by name; a single one is named after its class, a pipeline after the class of its last step.
 
     Examples
     --------
@@ -142,43 +142,43 @@ def named_estimators(estimator: Any) -> dict[str, Any]:
     """
     if isinstance(estimator, Mapping):
         if not estimator:
-            raise ValueError("The mapping of estimators is empty: give at least one.")
+            raise ValueError("The mapping of estimators is empty. Pass at least one.")
         return {str(name): model for name, model in estimator.items()}
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     return {type(last).__name__: estimator}
 
 
-def evenly_spaced(n_rows: int, most: int) -> IntArray:
-    """Row numbers: all rows, or ``most`` of them at even distances, the first and the last among them."""
-    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp))
+def evenly_spaced(n_rows: int, max_rows: int) -> IntArray:
+    """Positions of all rows, or of ``max_rows`` evenly spaced ones from the first to the last."""
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, max_rows)).astype(np.intp))
 
 
-def labels_known_to(estimator: Any) -> list[str] | None:
-    """Names of the labels that a fitted estimator was given."""
+def label_names_of(estimator: Any) -> list[str] | None:
+    """Names of the labels in the training data of a fitted estimator; None if they had no names."""
     names = getattr(estimator, "label_names_", None)
     return None if names is None else [str(name) for name in names]
 
 
 def named_predictions(D_true: Any, D_pred: Any) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Check true and predicted distributions; one table alone is called "predicted"."""
+    """Validate true and predicted distributions; a single table of predictions gets the name "predicted"."""
     tables = dict(D_pred) if isinstance(D_pred, Mapping) else {"predicted": D_pred}
     if not tables:
-        raise ValueError("The mapping of predictions is empty: give at least one table.")
+        raise ValueError("The mapping of predictions is empty. Pass at least one table.")
     checked = {str(name): check_pair(D_true, table)[1] for name, table in tables.items()}
     return check_distributions(D_true, name="D_true"), checked
 
 
 def names_of_labels(D_true: Any, given: Sequence[str] | None, n_labels: int) -> list[str]:
-    """Take the names of the labels as given, or else the columns of D_true, or else label_0, label_1, …."""
+    """Names of the labels: the given ones, else the columns of D_true, else label_0, label_1, …."""
     if given is None:
         return [str(name) for name in label_names(D_true, n_labels)]
     if len(given) != n_labels:
-        raise LengthMismatchError(f"{len(given)} label names were given for {n_labels} labels. Give one for each.")
+        raise LengthMismatchError(f"{len(given)} label names were given for {n_labels} labels. Pass one for each.")
     return [str(name) for name in given]
 
 
 def names_of_columns(table: Any, names: Sequence[str] | None) -> list[str]:
-    """Names of the models: those given, or else the columns of a DataFrame."""
+    """Names of the models: the given ones, or else the columns of a DataFrame."""
     found = [str(name) for name in (names if names is not None else column_names(table))]
     n_columns = np.shape(table)[1]
     if len(found) != n_columns:
@@ -201,7 +201,7 @@ def is_higher_better(quantity: str | Measure) -> bool:
 
 
 def axis_title(quantity: str | Measure) -> str:
-    """The name of a measure, or of what else is drawn, with the direction in words, for an axis."""
+    """Title of an axis: the name of a measure or another quantity, and whether higher or lower is better."""
     title = getattr(_known_measure(quantity), "title", str(quantity))
     return f"{plain(title, 60)} ({'higher' if is_higher_better(quantity) else 'lower'} is better)"
 

@@ -1,4 +1,4 @@
-"""`DistributionDisplay`: the real distribution of one instance, and what each model predicted for it."""
+"""`DistributionDisplay`: the real distribution of one instance and the predictions of models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ MAX_NAME_LENGTH = 14  # of a label above a panel
 
 
 def _formatted(value: float, *, higher_is_better: bool) -> str:
-    """Three decimals, more if needed to show two digits of the distance from 1 (or 0).
+    """Format a value with three decimals, or with more to show two digits of its distance from 1 (or 0).
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _formatted(value: float, *, higher_is_better: bool) -> str:
 
 @dataclass(eq=False)
 class ExamplesDisplay(PredictionDisplay):
-    """A grid: one column for each instance, one row for each model; the best value of each column is bold.
+    """A grid of panels: a column for each instance, a row for each model; the best value of each column is bold.
 
     Parameters
     ----------
@@ -112,15 +112,15 @@ class ExamplesDisplay(PredictionDisplay):
         Parameters
         ----------
         D_true : array-like, DataFrame or list of them
-            True distributions. A list of tables gives one column to each table.
+            True distributions. For a list of tables there is one column for each table.
         D_pred : mapping
             From the name of each model to its predictions, in the form of D_true.
         rows : sequence of int, default=None
-            Which instances: of the one table (None: the first four), or of each table in turn (None: the first).
+            Rows of the table (None: the first four); for a list of tables, one row of each (None: the first).
         titles : sequence of str, default=None
             Heading of each column; the number of labels if None.
         ax : Axes, default=None
-            Where to draw; its place is divided. A new figure if None.
+            Where to draw; its area is divided into panels. A new figure if None.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class ExamplesDisplay(PredictionDisplay):
         Parameters
         ----------
         column : int
-            Which instance.
+            Position of the instance.
         measure : str
             Name of the measure.
 
@@ -171,8 +171,8 @@ class ExamplesDisplay(PredictionDisplay):
         return 0.7 + 2.45 * n_columns, 0.35 + 1.3 * n_rows + names
 
     def _is_stacked(self, width: float | None) -> bool:
-        """Whether the instances are drawn one below the other, where they would be too narrow side by side."""
-        return columns_that_fit(width, len(self.true), each=1.9) < len(self.true)
+        """Whether the instances are drawn one below the other, because side by side they would be too narrow."""
+        return columns_that_fit(width, len(self.true), min_width=1.9) < len(self.true)
 
     def _draw(self, ax: Axes | None) -> None:
         names = list(self.predicted)

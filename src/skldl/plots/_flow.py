@@ -1,4 +1,4 @@
-"""`FlowDisplay`: what learning label distributions does differently from learning with scores (Fig. 1 of [1]_).
+"""`FlowDisplay`: the steps of label distribution learning compared with learning with scores (Fig. 1 of [1]_).
 
 References
 ----------
@@ -21,19 +21,19 @@ _ORANGE = looks(["SA-IIS"])["SA-IIS"].colour
 
 @dataclass(eq=False)
 class FlowDisplay(PredictionDisplay):
-    """Two flows, one above the other, filled with the numbers of one instance.
+    """Two flow charts, one above the other, with the numbers of one instance.
 
-    Above: the distribution is part of the data, is predicted, and is compared as a whole. Below: labels come in, the
-    learner makes scores, a threshold turns them into labels, and only the labels are compared.
+    Above, the distribution is part of the data, is predicted, and is compared as a whole. Below, the data are labels,
+    the learner computes scores, a threshold turns them into labels, and only the labels are compared.
 
     Parameters
     ----------
     true : ndarray of shape (n_labels,)
         The real distribution of an instance.
     predicted : ndarray of shape (n_labels,)
-        The predicted one, which also represents the scores of the lower flow.
+        The predicted one, also drawn as the scores of the lower flow chart.
     threshold : float
-        Labels from this degree on are positive in the lower flow.
+        Labels from this degree on are positive in the lower flow chart.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class FlowDisplay(PredictionDisplay):
     def from_predictions(
         cls, D_true: Any, D_pred: Any, *, row: int = 0, threshold: float = 0.25, ax: Axes | None = None
     ) -> Self:
-        """Draw the flows with the numbers of one instance.
+        """Draw the flow charts with the numbers of one instance.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class FlowDisplay(PredictionDisplay):
         row : int, default=0
             Which instance to draw.
         threshold : float, default=0.25
-            Labels from this degree on are positive in the lower flow.
+            Labels from this degree on are positive in the lower flow chart.
         ax : Axes, default=None
             Where to draw; a new figure if None.
 

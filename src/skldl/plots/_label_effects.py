@@ -1,4 +1,4 @@
-"""`LabelEffectsDisplay`: which column changes which label, as a map of numbers."""
+"""`LabelEffectsDisplay`: effects of columns on labels, as a heat map."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
@@ -14,12 +14,12 @@ if TYPE_CHECKING:  # tables need pandas, which the extra "plot" does not bring
     from skldl.tabular import ColumnEffects, RowExplanation
 
 MAX_ROWS = 30
-MAX_NUMBERS = 400  # more cannot be read
+MAX_NUMBERS = 400  # in larger maps numbers cannot be read
 
 
 @dataclass(eq=False)
 class LabelEffectsDisplay(Display):
-    """A map with a row for each column of the table (or feature, or neighbour) and a column for each label.
+    """A heat map with a row for each column of the table (or feature, or neighbour) and a column for each label.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class LabelEffectsDisplay(Display):
     meaning : str
         Title of the colour scale.
     signed : bool, default=False
-        Whether effects below zero mean the opposite of those above: then white is zero.
+        Whether the effects have a sign; then zero is drawn white.
 
     Attributes
     ----------

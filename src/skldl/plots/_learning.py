@@ -1,4 +1,4 @@
-"""`LearningCurveDisplay`: quality against the number of rows learned from."""
+"""`LearningCurveDisplay`: quality against the number of training rows."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,7 +13,7 @@ from skldl.utils.typing import FloatArray
 
 @dataclass(eq=False)
 class LearningCurveDisplay(BandDisplay):
-    """Quality on unseen rows against the number of training rows: would more data help?
+    """Quality on unseen rows against the number of training rows, which shows whether more data would help.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class LearningCurveDisplay(BandDisplay):
     curves : dict of ndarray of shape (n_sizes, n_folds)
         From the name of each model to its values of the measure.
     measure : str or Measure
-        The measure. Any other text names a quantity of which less is better.
+        The measure. Any other text is the name of a quantity that is better if it is lower.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`ManifoldDisplay`: three labels as the three channels of colour, over a surface in feature space (Fig. 4 of [1]_).
+"""`ManifoldDisplay`: three labels as red, green and blue, over a surface in feature space (Fig. 4 of [1]_).
 
 References
 ----------
@@ -25,20 +25,20 @@ from skldl.utils.typing import FloatArray
 def decorrelation_stretch(
     image: npt.ArrayLike, *, reference: npt.ArrayLike | None = None, clip: float = 0.01
 ) -> FloatArray:
-    r"""Spread the colours of an image by taking the correlation out of its channels.
+    r"""Spread the colours of an image by removing the correlation between its channels.
 
     With mean :math:`\mu` and covariance :math:`E \Lambda E^\top` of the reference's pixels, each pixel becomes
-    :math:`E \Lambda^{-1/2} E^\top (x - \mu)`: channels of unit variance, uncorrelated, each as near as possible to what
-    it was. Then one linear scale for all channels takes the values between the quantiles ``clip`` and ``1 - clip`` of
-    the reference to [0, 1]. A direction without variance, such as the sum of a distribution, is left out.
+    :math:`E \Lambda^{-1/2} E^\top (x - \mu)`: uncorrelated channels of unit variance, each as similar as possible to
+    the original one. Then one linear scale for all channels maps the quantiles ``clip`` and ``1 - clip`` of the
+    reference to 0 and 1. Directions without variance, such as the sum of a distribution, are ignored.
 
     Parameters
     ----------
     image : array-like of shape (..., n_channels)
-        The image, or just its pixels.
+        The image, or a list of its pixels.
     reference : array-like of shape (..., n_channels), default=None
-        Where mean, covariance and scale are taken from: the image itself if None. Images that should be compared by
-        colour need one reference.
+        Image from which mean, covariance and scale are computed; ``image`` itself if None. To compare images by colour,
+        pass the same reference for all.
     clip : float, default=0.01
         Fraction of the reference's values that is cut off at either end.
 
@@ -62,12 +62,12 @@ def decorrelation_stretch(
     base = values if reference is None else np.asarray(reference, dtype=np.float64)
     if values.ndim < 2 or base.ndim < 2 or values.shape[-1] != base.shape[-1]:
         raise DimensionError(
-            f"image has shape {values.shape} and reference {base.shape}: the last axis of both must hold the channels."
+            f"image has shape {values.shape} and reference {base.shape}. The last axis of both must be the channels."
         )
     pixels = base.reshape(-1, base.shape[-1])
     mean = pixels.mean(axis=0)
     variances, directions = np.linalg.eigh(np.cov(pixels, rowvar=False, ddof=0))
-    kept = variances > variances.max() * 1e-10  # what is smaller is the rounding error of a variance of zero
+    kept = variances > variances.max() * 1e-10  # smaller ones are rounding errors of a variance of zero
     scales = np.where(kept, 1.0 / np.sqrt(np.where(kept, variances, 1.0)), 0.0)
     whitening = (directions * scales) @ directions.T
     low, high = np.quantile((pixels - mean) @ whitening, [clip, 1 - clip])
@@ -80,7 +80,7 @@ def decorrelation_stretch(
 class ManifoldDisplay(PredictionDisplay):
     """Ground truth and each prediction as an image whose red, green and blue are the three labels.
 
-    All images go through the decorrelation stretch of the ground truth, so that the same colour means the same
+    The decorrelation stretch of the ground truth is applied to all images, so that the same colour means the same
     distribution in each of them.
 
     Parameters
@@ -130,7 +130,7 @@ class ManifoldDisplay(PredictionDisplay):
         shape : tuple of int, default=None
             Rows and columns of the grid; a square if None.
         ax : Axes, default=None
-            Where to draw; its place is divided. A new figure if None.
+            Where to draw; its area is divided into panels. A new figure if None.
 
         Returns
         -------
@@ -140,10 +140,10 @@ class ManifoldDisplay(PredictionDisplay):
         true, predicted = named_predictions(D_true, D_pred)
         n_samples, n_labels = true.shape
         if n_labels != 3:
-            raise DimensionError(f"Three labels make a colour, but there are {n_labels}.")
+            raise DimensionError(f"The colours need three labels, but there are {n_labels}.")
         rows, columns = shape or (math.isqrt(n_samples),) * 2
         if rows * columns != n_samples:
-            raise DimensionError(f"{n_samples} points do not fill a grid of {rows} × {columns}. Say its shape.")
+            raise DimensionError(f"{n_samples} points do not fill a grid of {rows} × {columns}. Pass its shape.")
         images = {name: table.reshape(rows, columns, 3) for name, table in predicted.items()}
         return cls(true.reshape(rows, columns, 3), images).plot(ax)
 

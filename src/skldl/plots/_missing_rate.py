@@ -1,4 +1,4 @@
-"""`MissingRateDisplay`: quality against the fraction of degrees that were hidden from the learners."""
+"""`MissingRateDisplay`: quality against the fraction of training degrees that were removed."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,7 +13,7 @@ from skldl.utils.typing import FloatArray
 
 @dataclass(eq=False)
 class MissingRateDisplay(BandDisplay):
-    """Quality on complete test rows against the fraction of degrees that were hidden from the learners.
+    """Quality on complete test rows against the fraction of training degrees that were removed (hidden).
 
     Parameters
     ----------

@@ -13,12 +13,12 @@ from skldl.plots._style import SEQUENTIAL, name_axis, plain
 from skldl.utils.typing import FloatArray
 
 MAX_NUMBERS = 1000
-"""Larger maps show ranks by colour only, because so many numbers cannot be read."""
+"""Larger maps show ranks only as colours, because so many numbers cannot be read."""
 
 
 @dataclass(eq=False)
 class RankHeatmapDisplay(Display):
-    """Ranks as a map: one row for each dataset, one column for each model, and the average ranks in the last row.
+    """Heat map of ranks: one row for each dataset, one column for each model, and the average ranks in the last row.
 
     Maps of more than 1,000 cells show the ranks of the datasets as colours without numbers.
 
@@ -29,9 +29,9 @@ class RankHeatmapDisplay(Display):
     dataset_names, names : list of str
         Names of the rows and of the columns.
     title : str
-        What the ranks are about.
+        Title of the figure.
     average : bool
-        Whether the lowest row has the average ranks.
+        Whether to add a last row with the average ranks.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class RankHeatmapDisplay(Display):
         dataset_names : sequence of str, default=None
             Names of the datasets; the index of a DataFrame if None.
         title : str, default=""
-            What the ranks are about.
+            Title of the figure.
         ax : Axes, default=None
             Where to draw; a new figure if None.
 

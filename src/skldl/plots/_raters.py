@@ -1,4 +1,4 @@
-"""`RatersDisplay`: how informed, how severe and how confused raters are."""
+"""`RatersDisplay`: informedness, severity and confusion of raters."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -19,9 +19,8 @@ _MARKS = {"": ("o", "#0072B2"), "spammer": ("X", "#D55E00"), "contrary": ("v", "
 class RatersDisplay(Display):
     """Three panels about raters: informedness, severity, and the confusion of all of them together.
 
-    Raters are in the order of their informedness. Lines are intervals; crosses, triangles and squares mark raters
-    who are flagged. Up to forty raters are named; more are drawn as one sorted curve. The panel of severity is left out
-    where labels are not ordered.
+    Raters are sorted by informedness. Lines are intervals; crosses, triangles and squares mark raters with a flag. The
+    names of up to forty raters are shown. There is no panel of severity where labels are not ordered.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ class RatersDisplay(Display):
     label_names : list
         Names of the labels.
     n_raters : int, default=None
-        Number of all raters, where the table holds only some of them.
+        Number of all raters, if the table contains only some of them.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class RatersDisplay(Display):
         model : DawidSkene
             Fitted.
         table : RaterTable, default=None
-            Quality of its raters, if it is known already; else `skldl.annotators.rater_table` measures it.
+            Quality of its raters, if it is already computed; else `skldl.annotators.rater_table` computes it.
         ax : Axes, default=None
             Where to draw; a new figure if None.
 
@@ -81,7 +80,7 @@ class RatersDisplay(Display):
 
     @classmethod
     def from_summary(cls, summary: RaterSummary, *, ax: Axes | None = None) -> Self:
-        """Draw the raters of a summary, such as the record of a study holds.
+        """Draw the raters of a summary, such as that in a record of a study.
 
         Parameters
         ----------
@@ -134,7 +133,7 @@ class RatersDisplay(Display):
         self._draw_confusion(self.axes_[-1])
 
     def _draw_column(self, ax: Axes, name: str, order: IntArray) -> None:
-        """One quantity of all raters, with intervals and marks for the flags."""
+        """Draw one quantity of all raters, with intervals and markers for the flags."""
         value, low, high = (getattr(self.table, name + end)[order] for end in ("", "_low", "_high"))
         places = np.arange(len(order))
         ax.axvline(0, color=MUTED, linewidth=1.0)
@@ -162,7 +161,7 @@ class RatersDisplay(Display):
         else:
             some = len(order) < (self.n_raters or 0)
             if some:
-                ax.set_yticks([])  # a position among those that are drawn is not one among all
+                ax.set_yticks([])  # positions among the drawn raters are not those among all
             ax.set_ylabel(f"{len(order):,}{f' of {self.n_raters:,}' if some else ''} raters, best first")
 
     def _draw_confusion(self, ax: Axes) -> None:

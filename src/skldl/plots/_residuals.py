@@ -1,4 +1,4 @@
-"""`ResidualsDisplay`: for each label, by how much predictions miss, and in which direction."""
+"""`ResidualsDisplay`: quantiles of predicted minus real degree for each label."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def residual_quantiles(true: FloatArray, predicted: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Quantiles of predicted minus real degree, for each table of predictions."""
+    """Quantiles of predicted minus real degree of each label, for each table of predictions."""
     return {name: np.quantile(table - true, QUANTILES, axis=0) for name, table in predicted.items()}
 
 

@@ -1,4 +1,4 @@
-"""`SensitivityDisplay`: quality against the value of one hyper-parameter."""
+"""`SensitivityDisplay`: quality against the values of one hyper-parameter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from skldl.utils.typing import FloatArray
 
 @dataclass(eq=False)
 class SensitivityDisplay(BandDisplay):
-    """Quality on unseen rows against the value of one hyper-parameter: how much does the choice matter?
+    """Quality on unseen rows against the values of one hyper-parameter.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class SensitivityDisplay(BandDisplay):
     curves : dict of ndarray of shape (n_values, n_folds)
         From the name of each model to its values of the measure.
     measure : str or Measure
-        The measure. Any other text names a quantity of which less is better.
+        The measure. Any other text is the name of a quantity that is better if it is lower.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`SkillDisplay`: how much better than the mean distribution each model is, and how good any model could be."""
+"""`SkillDisplay`: skill of models against the mean distribution, and the largest possible skill."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -14,19 +14,19 @@ from skldl.plots._style import MUTED, TRUTH, legend_beside, looks, name_axis, pl
 
 @dataclass(eq=False)
 class SkillDisplay(PredictionDisplay):
-    """One line for each dataset, one mark for each model: the fraction of the mean's divergence that it removes.
+    """One line for each dataset, one marker for each model: the fraction of the mean's divergence that it removes.
 
-    1 is perfect, 0 is no better than the mean of the training distributions. Values below ``lowest`` are drawn at
-    the edge as arrow heads. Where the noise of the annotators is known, a bar marks the skill that no model can be
-    expected to exceed.
+    1 is perfect, 0 is no better than the mean of the training distributions. Values below ``lowest`` are drawn as arrow
+    heads at the edge. If the noise of the annotators is known, a bar marks the skill that no model can be expected to
+    exceed.
 
     Parameters
     ----------
     skills : dict of dict of Skill or float
         By dataset and model.
     ceilings : dict of float
-        By dataset, the skill that the noise of the annotators allows; datasets without votes are left out. A ceiling
-        below ``lowest`` is not drawn, such as −∞, where the mean has no loss.
+        By dataset, the largest skill that the noise of the annotators permits, for datasets with votes. A ceiling below
+        ``lowest`` is not drawn, such as −∞ where the mean has no loss.
     lowest : float
         Left end of the axis.
 
@@ -70,10 +70,10 @@ class SkillDisplay(PredictionDisplay):
         D_pred : array-like or mapping
             Predicted distributions, or several tables of them by name.
         D_reference : array-like or DataFrame of shape (n_samples, n_labels) or (1, n_labels)
-            What the mean of the training distributions predicts.
+            Predictions of the reference: the mean of the training distributions.
         ceiling : float, default=None
-            The Kullback-Leibler divergence that the noise of the votes leaves to the best model: the noise floor, as
-            `skldl.uncertainty.noise_floor` estimates it.
+            The Kullback-Leibler divergence of the best possible model, which is due to the noise of the votes: the
+            noise floor that `skldl.uncertainty.noise_floor` estimates.
         title : str, default=""
             Name of the dataset.
         lowest : float, default=-0.5

@@ -1,7 +1,7 @@
-"""Common style of all figures: colours for colour-blind readers, marks that work in grey, names that fit.
+"""Style and layout of all figures: colours that colour-blind readers can distinguish, markers, names along axes.
 
-A candidate keeps its colour, marker and dash in every figure of a report; those of the paper always have the same.
-The settings of matplotlib are not changed permanently.
+A candidate has the same colour, marker and dash in all figures of a report; those of the paper have them in every
+report. The settings of matplotlib are not changed permanently.
 """
 
 import math
@@ -23,7 +23,7 @@ from skldl.utils.spelling import plain as comparable
 TRUTH = "#000000"
 MUTED = "#767676"
 FAINT = "#cccccc"
-SEQUENTIAL = "cividis"  # monotone in lightness, so that it means the same in grey
+SEQUENTIAL = "cividis"  # its lightness is monotone, so that its order is kept in grey
 
 # Okabe and Ito's colours without yellow, too faint on white, and without black, the colour of true distributions.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -55,7 +55,7 @@ _SETTINGS: Any = {
 
 @dataclass(frozen=True)
 class Look:
-    """Colour, marker and dashes of a candidate, so that candidates never differ by colour alone."""
+    """Colour, marker and dashes of a candidate: candidates must differ by more than colour."""
 
     colour: str
     marker: str
@@ -63,17 +63,17 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The arguments of ``Axes.plot`` that make a line of this look."""
+        """The arguments of ``Axes.plot`` for a line with this look."""
         return {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
 
 
 def style() -> AbstractContextManager[None]:
-    """Apply the settings of our figures, for axes that you make yourself and hand to ``plot``.
+    """Apply matplotlib settings for the figures of this package, where you make the axes yourself for ``plot(ax)``.
 
     Returns
     -------
     context manager
-        matplotlib's settings are as before when it ends.
+        Restores matplotlib's settings when it ends.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Assign a style to each candidate: a fixed one to those of the paper, grey to the mean, the others what is left.
+    """Assign a look to each candidate: a fixed one to those of the paper, grey to the mean, unused ones to the others.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
         elif others < len(free):
             slot, shift = free[others], 0
             others += 1
-        else:  # colours are used up: the same ones again, with other markers and dashes
+        else:  # all colours are used: repeat them with other markers and dashes
             number = others - len(free)
             slot, shift = number % len(_COLOURS), 1 + number // len(_COLOURS)
             others += 1
@@ -119,9 +119,9 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def plain(name: object, limit: int = 24) -> str:
-    """Make a name safe to draw: one line, no control characters, no accidental formula, not too long.
+    """Prepare a name for drawing: one line, no control characters, no formula between dollar signs, limited length.
 
-    A long name is shortened in the middle: names with the same beginning mostly end differently.
+    A long name is shortened in the middle, because names with the same beginning mostly end differently.
 
     Examples
     --------
@@ -139,12 +139,12 @@ def plain(name: object, limit: int = 24) -> str:
 
 
 def figure_of(ax: Axes) -> Figure:
-    """The figure of axes, also of axes in nested subfigures."""
+    """The figure that contains these axes, possibly in nested subfigures."""
     return cast(Figure, ax.get_figure(root=True))
 
 
 def width_of(ax: Axes | None) -> float | None:
-    """Width in inches of the place of axes in their figure; None for none, and for axes that are in no grid."""
+    """Width in inches of the cells of the axes in their grid; None without axes, and for axes that are in no grid."""
     spec = None if ax is None else ax.get_subplotspec()
     if ax is None or spec is None:
         return None
@@ -152,15 +152,15 @@ def width_of(ax: Axes | None) -> float | None:
     return float(figure_of(ax).get_size_inches()[0]) * (spec.colspan.stop - spec.colspan.start) / columns
 
 
-def columns_that_fit(width: float | None, most: int, each: float = 1.5) -> int:
-    """Number of panels side by side: ``most``, or fewer if they would get less than ``each`` inches of a given width.
+def columns_that_fit(width: float | None, max_columns: int, min_width: float = 1.5) -> int:
+    """Number of panels side by side in a given width in inches, each at least ``min_width`` wide; at least one.
 
     Examples
     --------
     >>> columns_that_fit(9.0, 4), columns_that_fit(4.0, 4), columns_that_fit(None, 4)
     (4, 2, 4)
     """
-    return most if width is None else max(1, min(most, int(width // each)))
+    return max_columns if width is None else max(1, min(max_columns, int(width // min_width)))
 
 
 def panels(
@@ -175,8 +175,8 @@ def panels(
         spec = ax.get_subplotspec()
         if spec is None:
             raise ValueError(
-                "This figure has several panels and divides the place of ax among them, but ax has no place in a "
-                "grid. Make it with plt.subplots or add_subplot, or leave ax out."
+                "This figure has several panels and divides the area of ax into them, but ax is not part of a "
+                "grid. Make it with plt.subplots or add_subplot, or do not pass ax."
             )
         ax.set_axis_off()
         grid = spec.subgridspec(n_rows, n_columns)
@@ -186,14 +186,15 @@ def panels(
 def name_axis(
     ax: Axes, names: Sequence[str], axis: str, positions: Sequence[float] | None = None, limit: int = 24
 ) -> None:
-    """Write names along an axis so that they never overlap: turned if they are wide, thinned out if they are many."""
-    # In points: a letter of DejaVu Sans is 0.62 of its size wide on average, a line 1.2 of it high.
+    """Write names along an axis without overlaps: rotate names that are wide; of many, write only every n-th."""
+    # In points: a letter of DejaVu Sans is 0.62 of the font size wide on average, a line 1.2 of it high.
     places = list(range(len(names)) if positions is None else positions)
     texts = [plain(name, limit) for name in names]
     slots = max(max(places) - min(places) + 1, 1)
     widest = max(len(text) for text in texts) * 0.62 * _TICK_SIZE
     if min(widest, 1.2 * _TICK_SIZE) > 0.6 * _length(ax, axis) / slots:
-        figure_of(ax).draw_without_rendering()  # names may not fit: compute the final layout, then measure again
+        # 0.6: names may not fit, since the layout can still make the axes smaller; compute it and measure again
+        figure_of(ax).draw_without_rendering()
     slot = _length(ax, axis) / slots
     turned = axis == "x" and widest > 0.95 * slot
     step = max(1, math.ceil((widest if axis == "x" and not turned else 1.2 * _TICK_SIZE) / slot))
@@ -205,7 +206,7 @@ def name_axis(
 
 
 def few_log_ticks(ax: Axes) -> None:
-    """Mark an x axis with a logarithmic scale by a few plain numbers, which do not overlap."""
+    """Set a few ticks on a logarithmic x axis, as decimal numbers that do not overlap."""
     low, high = ax.get_xlim()
     decades = math.log10(high / low)
     if decades < 0.7:  # less than a factor of five: powers of ten and their multiples may be outside
@@ -223,10 +224,10 @@ def _length(ax: Axes, axis: str) -> float:
 
 
 def height_for(n_names: int, each: float = 0.2) -> float:
-    """Height in inches that gives each name its own line, from 1.6 to 16."""
+    """Height in inches of a figure with one line for each name, from 1.6 to 16."""
     return min(max(1.6, 0.9 + each * n_names), 16.0)
 
 
 def legend_beside(ax: Axes) -> None:
-    """Put the legend to the right of the axes, where it can cover nothing."""
+    """Put the legend to the right of the axes, where it covers no data."""
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

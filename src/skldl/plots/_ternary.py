@@ -82,7 +82,7 @@ class TernaryDisplay(PredictionDisplay):
         """
         true, predicted = named_predictions(D_true, D_pred)
         if true.shape[1] != 3:
-            raise DimensionError(f"A triangle has three corners, but there are {true.shape[1]} labels.")
+            raise DimensionError(f"The triangle needs three labels, but there are {true.shape[1]}.")
         rows = evenly_spaced(len(true), max_points)
         names = names_of_labels(D_true, label_names, 3)
         return cls(true[rows], {name: table[rows] for name, table in predicted.items()}, names).plot(ax)

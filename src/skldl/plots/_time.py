@@ -1,4 +1,4 @@
-"""`QualityTimeDisplay`: quality against time."""
+"""`QualityTimeDisplay`: quality of models against the time to fit and predict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _OFFSETS = [(side * _GAP, height) for height in (0, _GAP, -_GAP) for side in (1,
 
 @dataclass(eq=False)
 class QualityTimeDisplay(Display):
-    """One point for each model: time to fit and predict across, on a logarithmic axis, quality upwards.
+    """One point for each model: time to fit and predict on a logarithmic x axis, quality on the y axis.
 
-    The names stand beside the points, or in a legend if some of them would overlap something.
+    The names are beside the points, or in a legend if any of them would overlap another element.
 
     Parameters
     ----------
@@ -32,9 +32,10 @@ class QualityTimeDisplay(Display):
     values : dict of float or sequence of float
         From the name of each model to its values of the measure.
     measure : str or Measure
-        The measure; its better end is drawn upwards. Any other text names a quantity of which less is better.
+        The measure; better values are at the top. Any other text is the name of a quantity that is better if it is
+        lower.
     time_name : str
-        What the time is about.
+        Title of the x axis.
 
     Attributes
     ----------
@@ -126,7 +127,7 @@ class QualityTimeDisplay(Display):
 
 
 def _name_points(ax: Axes, points: dict[str, tuple[float, float]], bars: list[list[tuple[float, float]]]) -> bool:
-    """Write the name of each point beside it; if one of them would overlap something, write none and return False."""
+    """Write the name of each point beside it; if there is no free space for one of them, write none, return False."""
     figure = figure_of(ax)
     figure.draw_without_rendering()  # computes the final layout
     pixels = figure.dpi / 72
