@@ -98,7 +98,7 @@ def sets(n_splits: int = 20) -> None:
 
 def floors() -> None:
     """Noise floors of the bundled sets, and the fraction that a simple model explains."""
-    print("| set | votes | mean | SA-BFGS | floor ± s.e. | explained |\n|---|---|---|---|---|---|")
+    print("| set | votes | mean | SA-BFGS | floor | explained |\n|---|---|---|---|---|---|")
     for data in (load_lexicon(), load_tweets()):
         rows = np.random.default_rng(0).permutation(data.n_samples)[:2000]
         part = data.take(rows)
@@ -111,7 +111,7 @@ def floors() -> None:
         share = explainable_share(losses["linear"], losses["mean"], floor.value)
         print(
             f"| {data.name} | {floor.n_votes:.1f} | {losses['mean']:.4f} | {losses['linear']:.4f} | "
-            f"{floor.value:.4f} ± {floor.standard_error:.4f} | {share:.1%} |",
+            f"{floor.value:.4f} to {floor.smoothed:.4f} | {share:.1%} |",
             flush=True,
         )
     print("\n| votes | true floor | estimate | (c − 1)/2m | bootstrap from the shares |\n|---|---|---|---|---|")
@@ -131,7 +131,13 @@ def floors() -> None:
 
 
 def true_distributions(kind: str, n_rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows of five labels: near the corners, bells on a scale, or sharp and flat ones in turn."""
+    """Rows of five labels (nearly unanimous: six): near the corners, bells on a scale, sharp and flat ones in turn."""
+    if kind == "nearly unanimous":
+        rows = np.full((n_rows, 6), 0.01)
+        rows[np.arange(n_rows), rng.integers(0, 6, n_rows)] = 0.95
+        return rows
+    if kind == "softmax of 3 × normal":
+        return softmax(3 * rng.normal(size=(n_rows, 5)), axis=1)
     if kind == "near the corners":
         return rng.dirichlet(np.full(5, 0.2), n_rows)
     if kind == "bells":
@@ -142,10 +148,10 @@ def true_distributions(kind: str, n_rows: int, rng: np.random.Generator) -> np.n
 
 
 def bias(n_tables: int = 10) -> None:
-    """Relative error of the noise floor of several measures, mean over tables of 400 rows."""
+    """Relative error of both ends of the noise floor of several measures, mean over tables of 400 rows."""
     names = ("kullback_leibler", "chebyshev", "clark", "canberra", "cosine", "intersection")
     print(f"| truth | votes | {' | '.join(names)} |\n|---|---|{'---|' * len(names)}")
-    for kind in ("near the corners", "bells", "sharp and flat"):
+    for kind in ("near the corners", "bells", "sharp and flat", "softmax of 3 × normal", "nearly unanimous"):
         for n_votes in (3, 10, 30):
             errors = []
             for seed in range(n_tables):
@@ -154,12 +160,13 @@ def bias(n_tables: int = 10) -> None:
                 found = noise_floor(rng.multinomial(n_votes, truth), names, random_state=seed)
                 many = np.repeat(truth, 20, axis=0)
                 shares = rng.multinomial(n_votes, many) / n_votes
-                losses = [
-                    [float(MEASURES[name].higher_is_better) - value for value in (found[name].value, true)]
-                    for name, true in evaluate(shares, many, measures=names).items()
-                ]
-                errors.append([estimate / true - 1 for estimate, true in losses])
-            print(f"| {kind} | {n_votes} | {' | '.join(f'{v:+.1%}' for v in np.mean(errors, axis=0))} |", flush=True)
+                ends = []
+                for name, true in evaluate(shares, many, measures=names).items():
+                    best = float(MEASURES[name].higher_is_better)
+                    ends.append([(best - end) / (best - true) - 1 for end in (found[name].value, found[name].smoothed)])
+                errors.append(ends)
+            cells = " | ".join(f"{low:+.0%}, {high:+.0%}" for low, high in np.mean(errors, axis=0))
+            print(f"| {kind} | {n_votes} | {cells} |", flush=True)
 
 
 def calibration(n_splits: int = 5) -> None:

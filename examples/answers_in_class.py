@@ -36,7 +36,8 @@ def questions(n, seed, n_pupils=25):
 # How good can a prediction be?
 # -----------------------------
 # Even the true shares do not predict the answers of 25 pupils exactly. The noise floor is the divergence
-# that remains for such a prediction; ``explained`` is the part of the rest that the model removes.
+# that remains for such a prediction. It is a range, since answers that nobody gave may be more or less likely;
+# ``explained`` is the part of the rest that the model removes, at the lower end of the floor.
 
 X, truth, counts = questions(150, 0)
 D = from_counts(counts)
@@ -44,7 +45,7 @@ X_new, truth_new, counts_new = questions(300, 1)
 D_new = from_counts(counts_new)
 reference = MeanDistribution().fit(X, D).predict(X_new)
 floor = noise_floor(counts_new, ["kullback_leibler"])["kullback_leibler"]
-print(f"noise floor {floor.value:.3f} ± {floor.standard_error:.3f}")
+print(f"noise floor {floor}")
 models = {"linear (SABFGSCV)": SABFGSCV(), "kernel (KernelRidgeLDL)": KernelRidgeLDL()}
 predictions = {name: model.fit(X, D).predict(X_new) for name, model in models.items()}
 for name, P in predictions.items():

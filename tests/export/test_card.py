@@ -26,9 +26,9 @@ def test_a_noise_floor_is_shown_where_the_file_has_one(faces_model):
     about["description"]["score"]["noise_floor"] = 0.0123
     card = model_card(about, name="faces")
     assert "given so few answers a row | 0.0123 |" in card
-    about["description"]["score"] |= {"noise_floor_error": 0.001, "explained": 0.9}
+    about["description"]["score"] |= {"noise_floor_smoothed": 0.0145, "noise_floor_error": 0.001, "explained": 0.9}
     card = model_card(about, name="faces")
-    assert "given so few answers a row | 0.0123 ± 0.001 (standard error) |" in card
+    assert "given so few answers a row | 0.0123 to 0.0145 |" in card
     assert "which alone can be explained: 90.0%" in card
     assert "not known" not in card
 
@@ -85,7 +85,7 @@ def test_code_floor_and_control_characters_are_written_for_readers(faces, tmp_pa
     assert "| a\\\\x1bge | number |" in card
     assert "\x1b" not in card
     score = made.description["score"]
-    assert f"| {score['noise_floor']:.4g} ± {score['noise_floor_error']:.2g} (standard error) |" in card
+    assert f"| {score['noise_floor']:.4g} to {score['noise_floor_smoothed']:.4g} |" in card
     assert "noise floor error" not in card
     assert f"calibration of intervals: {made.description['intervals']}\n" in card
     assert "\n\n\n" not in card

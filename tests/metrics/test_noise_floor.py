@@ -50,6 +50,51 @@ def test_the_floor_is_the_score_of_the_true_distributions(kind, n_votes, toleran
     assert np.abs(np.mean(errors, axis=0)).max() < tolerance
 
 
+@pytest.mark.parametrize("n_votes", [10, 20])
+def test_the_range_holds_the_floor_of_nearly_unanimous_rows(n_votes):
+    """Its lower end is a third too low, far beyond its standard error."""
+    generator = np.random.default_rng(0)
+    truth = np.full((400, 6), 0.01)
+    truth[np.arange(400), generator.integers(0, 6, 400)] = 0.95
+    found = noise_floor(generator.multinomial(n_votes, truth), ["kullback_leibler", "cosine"])
+    many = np.repeat(truth, 40, axis=0)
+    fractions = generator.multinomial(n_votes, many) / n_votes
+    floor = found["kullback_leibler"]
+    expected = MEASURES["kullback_leibler"](fractions, many)
+    assert floor.value < 0.7 * expected
+    assert floor.smoothed == pytest.approx(expected, rel=0.05)
+    assert (expected - floor.value) > 10 * floor.standard_error
+    assert str(floor) == f"{floor.value:.4g} to {floor.smoothed:.4g}"
+    assert found["cosine"].smoothed <= found["cosine"].value  # of a similarity it is the lower end
+
+
+@pytest.mark.parametrize("kind", ["dirichlet", "sparse", "bells"])
+@pytest.mark.parametrize("n_votes", [3, 20])
+def test_the_smoothed_end_is_not_below_the_floor(kind, n_votes):
+    generator = np.random.default_rng(0)
+    truth = true_distributions(kind, 400, generator)
+    floor = noise_floor(generator.multinomial(n_votes, truth), "kullback_leibler")["kullback_leibler"]
+    many = np.repeat(truth, 40, axis=0)
+    expected = MEASURES["kullback_leibler"](generator.multinomial(n_votes, many) / n_votes, many)
+    assert 0.99 * expected < floor.smoothed < 1.6 * expected
+
+
+@pytest.mark.parametrize(("counts", "groups"), [([[3, 1]], None), ([[3, 1], [2, 2]], ["a", "a"])])
+def test_one_row_or_group_has_a_floor_without_standard_error(counts, groups):
+    floor = noise_floor(counts, "kullback_leibler", groups=groups)["kullback_leibler"]
+    assert 0 < floor.value <= floor.smoothed
+    assert np.isnan(floor.standard_error)
+    if groups is None:
+        score = evaluate([[0.75, 0.25]], [[0.5, 0.5]], counts=counts, measures=["kullback_leibler"])["kullback_leibler"]
+        assert score.floor == floor.value
+        assert "nan" not in repr(score)
+
+
+def test_a_few_unanimous_rows_do_not_show_that_nothing_is_missing():
+    floor = noise_floor([[3, 0, 0], [0, 3, 0], [0, 3, 0]], "kullback_leibler")["kullback_leibler"]
+    assert floor.value < 0.05 < floor.smoothed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dirichlet", "sparse", "bells"])
 @pytest.mark.parametrize(("n_votes", "tolerance"), [(3, 0.05), (20, 0.03)])
@@ -235,8 +280,9 @@ def test_scores_carry_the_floor():
     assert scores == plain  # they stay numbers
     for name, score in scores.items():
         assert (score.floor, score.floor_error) == (floors[name].value, floors[name].standard_error)
+        assert score.floor_smoothed == floors[name].smoothed
         assert abs(score - score.floor) < 0.1 * max(score.floor, 1 - score.floor)  # the truth is at the floor
-        assert pickle.loads(pickle.dumps(score)).floor == score.floor
+        assert vars(pickle.loads(pickle.dumps(score))) == vars(score)
     assert repr(scores["clark"]).startswith("Score(")
     assert not hasattr(plain["clark"], "floor")
 
@@ -253,7 +299,7 @@ def test_skill_carries_the_floor_and_the_share_explained():
             loss, reference = (kullback_leibler(D, P, weight) for P in (halfway, np.tile(mean, (300, 1))))
             floor = noise_floor(counts, "kullback_leibler", sample_weight=weight, groups=groups)["kullback_leibler"]
             assert found == skill(D, halfway, mean, weight, groups=groups)
-            assert found.floor == floor.value
+            assert (found.floor, found.floor_smoothed) == (floor.value, floor.smoothed)
             assert found.explained == pytest.approx((reference - loss) / (reference - floor.value))
             assert found < found.explained < 1
     assert pickle.loads(pickle.dumps(found)).explained == found.explained

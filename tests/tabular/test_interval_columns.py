@@ -57,6 +57,7 @@ def test_the_message_names_the_floor_and_the_share_explained(fitted):
     score = fitted.description["score"]
     assert score["noise_floor"] == pytest.approx(0.05, abs=0.005)
     assert 0 < score["noise_floor_error"] < 0.01
+    assert score["noise_floor"] < score["noise_floor_smoothed"] < 1.3 * score["noise_floor"]
     assert 0.95 < score["explained"] <= 1.02  # the model is the true one
     assert any(line.startswith("Noise floor 0.0") and "20 votes a row" in line for line in fitted.why)
     nothing = fit_table(votes(0, 300, slope=0.0), Columns("v*", kind="counts"), model="mean")

@@ -107,8 +107,10 @@ def _explain_table(
     title = f"Rise of the Kullback-Leibler divergence {truth} when a column is shuffled ({effects.n_rows} rows)"
     print_table(shown.head(MAX_LINES), title)
     if effects.divergence is not None:
-        floor = (made.about.get("score") or {}).get("noise_floor")
-        more = "" if floor is None else f" The noise floor of the votes in the training table is {floor:.4f}."
+        score = made.about.get("score") or {}
+        floor, end = score.get("noise_floor"), score.get("noise_floor_smoothed")
+        known = "" if floor is None else f"{floor:.4f}" if end is None else f"{floor:.4f} to {end:.4f}"
+        more = f" The noise floor of the votes in the training table is {known}." if known else ""
         print(f"Without shuffling the divergence is {effects.divergence:.4f}.{more}")
     weights = feature_weights(made.pipeline)
     if weights is not None:

@@ -78,6 +78,7 @@ def noise_floor_of(dataset: Dataset, study: Study) -> dict[str, Any]:
         return {}
     return {
         "noise_ceiling": {name: floor.value for name, floor in floors.items()},
+        "noise_ceiling_smoothed": {name: floor.smoothed for name, floor in floors.items()},
         "noise_ceiling_error": {name: floor.standard_error for name, floor in floors.items()},
     }
 

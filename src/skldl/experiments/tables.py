@@ -124,11 +124,11 @@ def floor_columns(results: StudyResults, measure: str) -> dict[str, dict[str, fl
     for row, dataset in enumerate(results.datasets):
         info = results.info[dataset]
         floor = info.get("noise_ceiling", {}).get(measure, np.nan)
-        error = info.get("noise_ceiling_error", {}).get(measure, np.nan)
+        smoothed = info.get("noise_ceiling_smoothed", {}).get(measure, np.nan)
         least = known.upper(info["n_labels"]) - floor if known.higher_is_better else floor
         best = np.nan if np.isnan(rivals[row]).all() else float(np.nanmin(rivals[row]))
         explained = explainable_share(best, losses[row, column], least) if np.isfinite(least) else np.nan
-        table[dataset] = {"noise floor": floor, "noise floor error": error, "explained by the best": explained}
+        table[dataset] = {"noise floor": floor, "noise floor smoothed": smoothed, "explained by the best": explained}
     return table if any(np.isfinite(line["noise floor"]) for line in table.values()) else {}
 
 
@@ -136,11 +136,11 @@ def _floor_cells(line: Mapping[str, Any]) -> list[Cell]:
     """The two cells of `floor_columns` in one row of a table; none if the table has no such columns."""
     if "noise floor" not in line:
         return []
-    floor, error, explained = (line[name] for name in ("noise floor", "noise floor error", "explained by the best"))
+    floor, end, explained = (line[name] for name in ("noise floor", "noise floor smoothed", "explained by the best"))
     if np.isnan(floor):
         return [Cell(NOTHING), Cell(NOTHING)]
-    spread = "" if np.isnan(error) else f" ± {format_deviation(error)}"
-    return [Cell(f"{floor:.4g}{spread}"), Cell(_show_explained(explained))]
+    end = "" if np.isnan(end) else f" to {end:.4g}"
+    return [Cell(f"{floor:.4g}{end}"), Cell(_show_explained(explained))]
 
 
 def _show_explained(fraction: float) -> str:

@@ -130,8 +130,8 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     ]
     floor = score.get("noise_floor")
     if floor is not None:
-        error = f" ± {score['noise_floor_error']:.2g} (standard error)" if "noise_floor_error" in score else ""
-        lines.append(f"| noise floor: a perfect model, given so few answers a row | {floor:.4g}{error} |")
+        end = f" to {score['noise_floor_smoothed']:.4g}" if "noise_floor_smoothed" in score else ""
+        lines.append(f"| noise floor: a perfect model, given so few answers a row | {floor:.4g}{end} |")
     lines += ["", f"Skill, the fraction of the divergence of the mean that the model removes: {_skill(score)}."]
     if score.get("explained") is not None:
         lines += [

@@ -1,5 +1,6 @@
 """`evaluate`: the means of several measures over rows, and `MeasureSums`, the sums over one block of rows."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -72,15 +73,16 @@ class MeasureSums(NamedTuple):
 class Score(float):
     """The mean of a measure over rows that are fractions of votes: a float with its noise floor as attributes.
 
-    ``floor`` is the value that the true distributions would have on these rows, NaN if it is not finite, and
-    ``floor_error`` is its standard error.
+    ``floor`` is the value that the true distributions would have on these rows, a lower bound, and ``floor_smoothed``
+    the upper end (see `skldl.uncertainty.NoiseFloor`); NaN if not finite. ``floor_error`` is the sampling error of
+    ``floor`` alone.
 
     Parameters
     ----------
     value : float
         Mean of the measure.
-    floor, floor_error : float
-        The noise floor and its standard error.
+    floor, floor_error, floor_smoothed : float
+        The noise floor, its standard error, and its upper end.
 
     Examples
     --------
@@ -94,17 +96,18 @@ class Score(float):
 
     floor: float
     floor_error: float
+    floor_smoothed: float
 
-    def __new__(cls, value: float, floor: float, floor_error: float) -> "Score":
+    def __new__(cls, value: float, floor: float, floor_error: float, floor_smoothed: float) -> "Score":
         score = super().__new__(cls, value)
-        score.floor, score.floor_error = floor, floor_error
+        score.floor, score.floor_error, score.floor_smoothed = floor, floor_error, floor_smoothed
         return score
 
     def __repr__(self) -> str:
-        return f"Score({float(self):.4f}, noise floor {self.floor:.4f} ± {self.floor_error:.4f})"
+        return f"Score({float(self):.4f}, noise floor {self.floor:.4f} to {self.floor_smoothed:.4f})"
 
-    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]  # float's has no arguments
-        return float(self), self.floor, self.floor_error
+    def __getnewargs__(self) -> tuple[float, ...]:  # type: ignore[override]  # float's has no arguments
+        return float(self), self.floor, self.floor_error, self.floor_smoothed
 
 
 def evaluate(
@@ -132,8 +135,9 @@ def evaluate(
     Returns
     -------
     dict
-        From the name of each measure to its mean; with counts a `Score`, a float with the attributes ``floor`` (what
-        the true distributions would score, see `skldl.uncertainty.noise_floor`) and ``floor_error``.
+        From the name of each measure to its mean; with counts a `Score`, a float with the attributes ``floor`` and
+        ``floor_smoothed`` (between which the true distributions would score, see `skldl.uncertainty.noise_floor`) and
+        ``floor_error``.
 
     Examples
     --------
@@ -149,7 +153,7 @@ def evaluate(
     >>> truth = np.tile([0.2, 0.3, 0.5], (500, 1))
     >>> counts = np.random.default_rng(0).multinomial(20, truth)
     >>> evaluate(counts / 20, truth, measures=["kullback_leibler"], counts=counts)
-    {'kullback_leibler': Score(0.0517, noise floor 0.0523 ± 0.0001)}
+    {'kullback_leibler': Score(0.0517, noise floor 0.0523 to 0.0523)}
     """
     chosen = resolve(measures)
     with computing_on(D_true, "evaluate"):
@@ -159,8 +163,9 @@ def evaluate(
     if counts is None:
         return means
     floors = floors_of_rows(D_true, counts, chosen, sample_weight)
-    unknown = float("nan"), float("nan")
-    return {
-        name: Score(value, *((floors[name].value, floors[name].standard_error) if name in floors else unknown))
-        for name, value in means.items()
-    }
+    scores = {}
+    for name, value in means.items():
+        found = floors.get(name)
+        ends = (math.nan,) * 3 if found is None else (found.value, found.standard_error, found.smoothed)
+        scores[name] = Score(value, *ends)
+    return dict(scores)

@@ -22,7 +22,15 @@ under the mixing distribution that is estimated from all rows (below).
 computed by simulation: true distributions from the estimated mixing distribution (given the votes of the row, where
 rows have different numbers of votes), votes from these, and the measure between the two.
 
-The standard error comes from the jackknife over ten blocks of rows (of groups, if there are any).
+The standard error comes from the jackknife over ten blocks of rows (of groups, if there are any). It is the sampling
+error of this estimate, and nothing more.
+
+**What the votes do not show.** Degrees far below 1/m are hardly seen in m votes. Given all rows, the likelihood is
+nearly the same whether the labels without votes share their mass evenly or one of them has it all; the maximum prefers
+the second, so that the estimate is low, by up to a half where nearly unanimous rows differ in their main label. So it
+is a lower bound, and the same functional under a smooth mixing distribution is the upper end. Its support points are
+:math:`(n_i + a) / (m_i + ca)`: labels without votes have equal degrees. The pseudo-count a is chosen so that their
+mass is, on average, the fraction of labels with exactly one vote (the Good-Turing estimate of the missing mass [5]_).
 
 **The mixing distribution.** Each row of counts is multinomial given its true distribution, and true distributions are
 draws from an unknown mixing distribution G. G is estimated by nonparametric maximum likelihood [3]_ [4]_ on a finite
@@ -37,6 +45,8 @@ References
    incidental parameters", Annals of Mathematical Statistics 27(4), 1956.
 .. [4] N. Laird, "Nonparametric maximum likelihood estimation of a mixing distribution", Journal of the American
    Statistical Association 73(364), 1978.
+.. [5] I. J. Good, "The population frequencies of species and the estimation of population parameters", Biometrika
+   40(3-4), 1953.
 """
 
 from collections.abc import Iterable, Sequence
@@ -75,6 +85,8 @@ MAX_TERMS = 5000
 """Terms of the entropy series that are added; with more votes than that, the rest is below 1e-4 of the floor."""
 MIN_DEGREE = 1e-9
 """Smallest degree of a support point, so that no observed label is impossible under all of them."""
+MAX_ADDED = 100.0
+"""Largest number of votes added to each label of a smooth support point: rows of few votes are then nearly uniform."""
 SAME_FRACTIONS = 1e-3
 """Difference up to which degrees count as the fractions of votes: tables are often rounded to three digits."""
 TINY = float(np.finfo(np.float64).tiny)
@@ -88,25 +100,33 @@ class NoiseFloor:
     Attributes
     ----------
     value : float
-        Expected value of the measure.
+        Expected value of the measure: a lower bound (for a similarity such as cosine, whose floor is the largest value,
+        an upper bound), since votes do not show how the mass of labels without votes is divided.
     standard_error : float
-        Its standard error, from the jackknife over blocks of rows.
+        Sampling error of ``value``, from the jackknife over blocks of rows; NaN with a single row or group. It does not
+        contain what the votes do not show; the distance from ``value`` to ``smoothed`` does.
     n_rows : int
         Number of rows that the estimate rests on.
     n_votes : float
         Mean number of votes of a row.
+    smoothed : float
+        The other end: the same estimate with labels without votes sharing their mass evenly.
 
     Examples
     --------
     >>> from skldl.uncertainty import NoiseFloor
-    >>> NoiseFloor(value=0.05, standard_error=0.002, n_rows=100, n_votes=10.0).value
-    0.05
+    >>> print(NoiseFloor(value=0.05, standard_error=0.002, n_rows=100, n_votes=10.0, smoothed=0.06))
+    0.05 to 0.06
     """
 
     value: float
     standard_error: float
     n_rows: int
     n_votes: float
+    smoothed: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} to {self.smoothed:.4g}" if self.smoothed != self.value else f"{self.value:.4g}"
 
 
 def noise_floor(
@@ -122,6 +142,11 @@ def noise_floor(
     No model can be expected to have a lower Kullback-Leibler divergence, or another measure that the true distribution
     minimises in expectation (squared Euclidean distance). For the others, such as Chebyshev's distance, a prediction
     other than the true distribution can score a little better.
+
+    The estimate is a range. Its lower end rests on the distribution of true distributions that explains the votes best;
+    it is too low where nearly unanimous rows have many labels without votes. The upper end divides the mass of these
+    labels evenly. Both assume that no degree is exactly zero, which votes cannot show; only Clark's and the Canberra
+    distance distinguish it from a tiny one.
 
     Parameters
     ----------
@@ -177,19 +202,30 @@ def noise_floor(
     weights = mixing.weights(total)
     estimate = parts.means(mixing.posterior(weights), total)
     without_block = []
+    smooth_support = smooth_points(votes, weight, random_state)
+    smooth = Mixing.of(distinct, smooth_support)
+    smoothed = _parts(distinct, smooth_support, chosen, random_state).means(
+        smooth.posterior(smooth.weights(total)), total
+    )
     for block in np.array_split(np.random.default_rng(random_state).permutation(unit.max() + 1), N_BLOCKS):
         rest = weight_of_distinct(np.where(np.isin(unit, block), 0.0, weight))
         if len(block) and rest.any():
             refitted = mixing.posterior(mixing.weights(rest, weights, JACKKNIFE_ITERATIONS))
             without_block.append(parts.means(refitted, rest))
     # the jackknife over B blocks: (B − 1) / B times the sum of squared differences from the mean
-    variance = np.var(without_block, axis=0, ddof=0) * (len(without_block) - 1)
+    n_blocks = len(without_block)
+    variance = np.var(without_block, axis=0) * (n_blocks - 1) if n_blocks > 1 else np.full(len(chosen), np.nan)
     n_votes = float(votes.sum(axis=1).mean())
     return {
-        measure.name: NoiseFloor(float(value), float(error), len(votes), n_votes)
-        for measure, value, error in zip(chosen, estimate, np.sqrt(variance), strict=True)
+        measure.name: NoiseFloor(float(value), float(error), len(votes), n_votes, _worse(measure, value, other))
+        for measure, value, error, other in zip(chosen, estimate, np.sqrt(variance), smoothed, strict=True)
         if np.isfinite(value)
     }
+
+
+def _worse(measure: Measure, value: float, smoothed: float) -> float:
+    """The smoothed estimate, or the estimate itself if that is worse: some measures of smooth rows are better."""
+    return float(min(value, smoothed) if measure.higher_is_better else max(value, smoothed))
 
 
 def floors_of_rows(
@@ -349,6 +385,12 @@ class Mixing:
     support: FloatArray
     likelihood: FloatArray
 
+    @classmethod
+    def of(cls, counts: FloatArray, support: FloatArray) -> "Mixing":
+        """Compute the likelihood of counts, an array of shape (n_rows, n_labels), under each support point."""
+        log_likelihood = counts @ np.log(support).T
+        return cls(support, np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)))
+
     def weights(
         self, row_weight: FloatArray, start: FloatArray | None = None, iterations: int = EM_ITERATIONS
     ) -> FloatArray:
@@ -424,8 +466,44 @@ def fit_mixing(counts: FloatArray, row_weight: FloatArray, prior: FloatArray, se
         np.concatenate([p / np.maximum(p.sum(axis=1, keepdims=True), TINY) for p in points]), MIN_DEGREE
     )
     support /= support.sum(axis=1, keepdims=True)
-    log_likelihood = counts @ np.log(support).T
-    return Mixing(support, np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)))
+    return Mixing.of(counts, support)
+
+
+def smooth_points(counts: FloatArray, row_weight: FloatArray, seed: int) -> FloatArray:
+    """Choose support points in which labels without votes have equal degrees.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_rows, n_labels)
+        Votes; every row has at least one.
+    row_weight : ndarray of shape (n_rows,)
+        Weight of each row.
+    seed : int
+        Seed of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_support, n_labels)
+        Fractions of some rows after adding the same number of votes to each label.
+    """
+    totals, n_labels = counts.sum(axis=1), counts.shape[1]
+    mass = row_weight * (totals > 1)  # a single vote says nothing about the others
+    fractions = (counts == 1).sum(axis=1) / totals
+    # Good-Turing, with one more row that has one single vote: a few unanimous rows do not show that nothing is missing
+    one = mass[mass > 0].mean()
+    missing = float(mass @ fractions + one / totals[mass > 0].mean()) / float(mass.sum() + one)
+    unseen = (counts == 0).sum(axis=1)
+
+    def excess(log_count: float) -> float:
+        added = np.exp(log_count)
+        return float(mass @ (unseen * added / (totals + n_labels * added)) / mass.sum()) - missing
+
+    low, high = np.log(MIN_DEGREE), np.log(MAX_ADDED)
+    bounds = excess(low), excess(high)
+    found = low if bounds[0] > 0 else high if bounds[1] < 0 else optimize.brentq(excess, low, high)
+    rows = np.random.default_rng(seed).choice(len(counts), N_SUPPORT_ROWS, p=row_weight / row_weight.sum())
+    points = np.unique(counts[rows], axis=0) + np.exp(found)
+    return np.asarray(np.maximum(points / points.sum(axis=1, keepdims=True), MIN_DEGREE))
 
 
 def fit_dirichlet(counts: FloatArray) -> FloatArray:

@@ -42,8 +42,9 @@ CONFIDENCE = number(above=0, below=1, hint="0.95 gives an interval of 95 %")
 class Skill(float):
     """A skill with its interval: a float with the attributes ``low``, ``high`` and ``confidence``.
 
-    Where the noise floor of the loss is known, ``floor`` is its value and ``explained`` the fraction of the explainable
-    loss, between the reference and the floor, that the prediction removes; else both are NaN.
+    Where the noise floor of the loss is known, ``floor`` is its value, a lower bound, ``floor_smoothed`` its upper end,
+    and ``explained`` the fraction of the explainable loss, between the reference and ``floor``, that the prediction
+    removes at least; else they are NaN.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class Skill(float):
         Ends of the interval.
     confidence : float
         Confidence of the interval.
-    floor, explained : float, default=NaN
-        Noise floor, and fraction of the explainable loss.
+    floor, explained, floor_smoothed : float, default=NaN
+        Noise floor, fraction of the explainable loss, and upper end of the noise floor.
 
     Examples
     --------
@@ -71,6 +72,7 @@ class Skill(float):
     confidence: float
     floor: float
     explained: float
+    floor_smoothed: float
 
     def __new__(
         cls,
@@ -80,19 +82,21 @@ class Skill(float):
         confidence: float,
         floor: float = math.nan,
         explained: float = math.nan,
+        floor_smoothed: float = math.nan,
     ) -> "Skill":
         skill = super().__new__(cls, value)
         skill.low, skill.high, skill.confidence = low, high, confidence
-        skill.floor, skill.explained = floor, explained
+        skill.floor, skill.explained, skill.floor_smoothed = floor, explained, floor_smoothed
         return skill
 
     def __repr__(self) -> str:
-        fraction = "nothing to explain" if math.isnan(self.explained) else f"explained {self.explained:.1%}"
-        known = "" if math.isnan(self.floor) else f", noise floor {self.floor:.4f}, {fraction}"
+        fraction = "nothing to explain" if math.isnan(self.explained) else f"explained at least {self.explained:.1%}"
+        end = "" if math.isnan(self.floor_smoothed) else f" to {self.floor_smoothed:.4f}"
+        known = "" if math.isnan(self.floor) else f", noise floor {self.floor:.4f}{end}, {fraction}"
         return f"Skill({float(self):.4f}, {self.confidence:.0%} interval {self.low:.4f} to {self.high:.4f}{known})"
 
     def __getnewargs__(self) -> tuple[float, ...]:  # type: ignore[override]  # float's has no arguments
-        return float(self), self.low, self.high, self.confidence, self.floor, self.explained
+        return float(self), self.low, self.high, self.confidence, self.floor, self.explained, self.floor_smoothed
 
 
 class LossSums(NamedTuple):
@@ -181,7 +185,13 @@ class LossSums(NamedTuple):
         return LossSums(own, reference, zz, zu, uu, self.n_units + other.n_units, self.weight + other.weight)
 
     def skill(
-        self, confidence: float, *, floor: float | None = None, unit: str = "rows", inflation: float = 1.0
+        self,
+        confidence: float,
+        *,
+        floor: float | None = None,
+        floor_smoothed: float = math.nan,
+        unit: str = "rows",
+        inflation: float = 1.0,
     ) -> Skill:
         """Compute the skill with its interval.
 
@@ -189,8 +199,8 @@ class LossSums(NamedTuple):
         ----------
         confidence : float
             Confidence of the interval.
-        floor : float, default=None
-            Noise floor of the loss.
+        floor, floor_smoothed : float
+            Noise floor of the loss, if it is known, and its upper end.
         unit : {"rows", "groups"}, default="rows"
             Name of the units in the error message about too few of them.
         inflation : float, default=1.0
@@ -213,7 +223,7 @@ class LossSums(NamedTuple):
                 "or smooth the zeros of the reference with skldl.simplex.smooth_zeros."
             )
         value = float(skill_ratio(own, reference))
-        known = () if floor is None else (floor, explainable_share(own, reference, floor))
+        known = () if floor is None else (floor, explainable_share(own, reference, floor), floor_smoothed)
         if not (np.isfinite(value) and own > 0 and reference > 0):
             return Skill(value, value, value, confidence, *known)
         variance = inflation * self.n_units / (self.n_units - 1) * max(self.zz, 0.0)  # rounding of `plus` below 0
@@ -258,9 +268,9 @@ def skill(
     Returns
     -------
     Skill
-        A float with the attributes ``low``, ``high`` and ``confidence``. With counts ``floor`` is the noise floor of
-        the divergence and ``explained`` the fraction of the explainable divergence, between the reference and the
-        floor, that the prediction removes; else both are NaN.
+        A float with the attributes ``low``, ``high`` and ``confidence``. With counts ``floor`` and
+        ``floor_smoothed`` are the ends of the noise floor of the divergence, and ``explained`` is the fraction of the
+        explainable divergence, between the reference and ``floor``, that the prediction removes; else they are NaN.
 
     See Also
     --------
@@ -279,17 +289,17 @@ def skill(
     Skill(0.8783, 95% interval 0.8072 to 0.9232)
     """
     check_value("confidence", confidence, CONFIDENCE)
-    floor = None
+    floor = {}
     if counts is not None:
-        floors = floors_of_rows(D_true, counts, [kullback_leibler], sample_weight, groups)
-        floor = floors[kullback_leibler.name].value
+        found = floors_of_rows(D_true, counts, [kullback_leibler], sample_weight, groups)[kullback_leibler.name]
+        floor = {"floor": found.value, "floor_smoothed": found.smoothed}
     with computing_on(D_true, "skill"):
         true, pred = checked_pair(D_true, D_pred)
         reference = rows_of_reference(D_true, true, D_reference)
         weight = check_weights(sample_weight, true.shape[0], true)
         codes = None if groups is None else group_codes(groups, true.shape[0])
         sums = LossSums.of(*divergences(true, pred, reference, weight), codes)
-    return sums.skill(confidence, floor=floor, unit="rows" if groups is None else "groups")
+    return sums.skill(confidence, **floor, unit="rows" if groups is None else "groups")
 
 
 def divergences(true: Any, pred: Any, reference: Any, weight: Any) -> tuple[FloatArray, FloatArray, FloatArray | None]:

@@ -440,9 +440,10 @@ def _against_the_floor(results: StudyResults) -> list[str]:
         outcome = "there is none"
         if np.isfinite(explained_here):
             outcome = f"the best candidate explains {format_percent(explained_here)}"
+        end = line["noise floor smoothed"]
         sentences.append(
-            f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is {line['noise floor']:.4g} "
-            f"± {line['noise floor error']:.2g}; of the loss above it, {outcome}."
+            f"On {dataset}, made of votes, the noise floor of {MEASURES[criterion].title} is "
+            f"{line['noise floor']:.4g}{'' if np.isnan(end) else f' to {end:.4g}'}; of the loss above it, {outcome}."
         )
     return sentences
 

@@ -83,8 +83,9 @@ def add_uncertainty(
 def noise_floor_of(dataset: Dataset, estimate: Estimate) -> tuple[list[str], dict[str, Any]]:
     """Describe the divergence that is due to the noise of the votes, and the fraction of the rest that is explained.
 
-    Returns sentences and the numbers ``noise_floor``, ``noise_floor_error`` (standard error) and ``explained``
-    (fraction of the explainable divergence, or None); both are empty without counts of votes.
+    Returns sentences and the numbers ``noise_floor`` (a lower bound), ``noise_floor_smoothed`` (its upper end),
+    ``noise_floor_error`` (sampling error of the lower bound) and ``explained`` (fraction of the explainable divergence,
+    or None); both are empty without counts of votes.
     """
     floor = dataset.noise_floor(["kullback_leibler"]).get("kullback_leibler")
     if floor is None:
@@ -92,17 +93,18 @@ def noise_floor_of(dataset: Dataset, estimate: Estimate) -> tuple[list[str], dic
     explained = explainable_share(estimate.loss, estimate.reference_loss, floor.value)
     known = not np.isnan(explained)
     line = (
-        f"Noise floor {floor.value:.4g} ± {floor.standard_error:.2g}: with {floor.n_votes:.3g} votes a row, even the "
-        "true distributions would have this divergence. "
+        f"Noise floor {floor}: with {floor.n_votes:.3g} votes a row, even the true distributions would have this "
+        "divergence. "
     )
     line += (
         f"Of the explainable divergence, {estimate.reference_loss:.4g} − {floor.value:.4g}, the model explains "
-        f"{explained:.1%}."
+        f"{explained:.1%}, or more if the floor is higher."
         if known
         else "Always predicting the mean reaches it, so that there is nothing left to explain."
     )
     return [line], {
         "noise_floor": floor.value,
-        "noise_floor_error": floor.standard_error,
+        "noise_floor_smoothed": floor.smoothed,
+        "noise_floor_error": None if np.isnan(floor.standard_error) else floor.standard_error,
         "explained": explained if known else None,
     }
