@@ -9,6 +9,8 @@ import sys
 import textwrap
 import time
 import zipfile
+from importlib import import_module
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -81,6 +83,50 @@ def test_every_estimator_comes_back_the_same(tmp_path, name):
     model = make_pipeline(TableEncoder(text=["word"], dense=not sparse_features), make()).fit(table, y)
     again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
     np.testing.assert_array_equal(again.predict(table), model.predict(table))
+
+
+LOGICAL = np.eye(D.shape[1], dtype=int)[D.argmax(axis=1)]
+VOTES = np.random.default_rng(0).choice(["a", "b", "c"], (30, 4))
+ENHANCERS = ("FCM", "GLLE", "KM", "LESC", "ML", "PropagationEnhancer")
+OTHERS = {
+    **{
+        name: lambda name=name: (getattr(skldl.enhancement, name)().fit(X, LOGICAL), lambda model: model.distributions_)
+        for name in ENHANCERS
+    },
+    "GLLE of new rows": lambda: (skldl.enhancement.GLLE().fit(X, LOGICAL), lambda model: model.transform(X[:5])),
+    "EnhancedLDL": lambda: (
+        skldl.enhancement.EnhancedLDL(skldl.enhancement.GLLE(), skldl.AAKNN(3)).fit(X, D),
+        lambda model: model.predict(X),
+    ),
+    "LDLClassifier": lambda: (
+        skldl.LDLClassifier(skldl.SABFGS(), skldl.enhancement.GLLE()).fit(X, D.argmax(axis=1)),
+        lambda model: model.predict_proba(X),
+    ),
+    "DawidSkene": lambda: (skldl.annotators.DawidSkene().fit(VOTES), lambda model: model.confusion_),
+    "DawidSkene ordinal": lambda: (
+        skldl.annotators.DawidSkene(model="ordinal").fit(VOTES),
+        lambda model: model.confusion_,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_other_type_of_this_package_comes_back_the_same(tmp_path, name):
+    model, use = OTHERS[name]()
+    again = skldl.load(skldl.save(model, tmp_path / "m.skldl"))
+    np.testing.assert_array_equal(use(again), use(model))
+
+
+def test_no_public_estimator_of_this_package_is_missing_from_the_table_of_types():
+    from skldl._algorithms import ALGORITHMS, MODEL_PARTS
+
+    known = {f"{row.module}.{row.class_name}" for row in ALGORITHMS} | set(MODEL_PARTS)
+    modules = [import_module(f"skldl.{found.name}") for found in iter_modules(skldl.__path__) if found.ispkg]
+    public = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
+    estimators = [kind for kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
+    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in estimators}
+    assert "skldl.enhancement._glle.GLLE" in names
+    assert names <= known, names - known
 
 
 def test_inspect_works_without_loading(model_file):

@@ -54,11 +54,21 @@ _LOGISTIC = {"estimator": "sklearn.linear_model:LogisticRegression", "max_iter":
 _PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 
 MODEL_PARTS: tuple[str, ...] = (
+    "skldl.annotators._dawid_skene.DawidSkene",
+    "skldl.annotators._triples.Triples",
+    "skldl.distributions._propagation.PropagationEnhancer",
+    "skldl.enhancement._enhancedldl.EnhancedLDL",
+    "skldl.enhancement._fcm.FCM",
+    "skldl.enhancement._glle.GLLE",
+    "skldl.enhancement._km.KM",
+    "skldl.enhancement._lesc.LESC",
+    "skldl.enhancement._ml.ML",
     "skldl.tabular._drift.TrainingReference",
     "skldl.tabular._encoder.TableEncoder",
     "skldl.uncertainty._intervals.Intervals",
 )
-"""Further classes of this package that a model file may hold: parts of a pipeline that are no registered estimators."""
+"""Further classes of this package that a model file may hold: public ones that are no registered estimators, and parts
+of fitted models."""
 
 ALGORITHMS: tuple[Algorithm, ...] = (
     Algorithm("skldl.baseline", "MeanDistribution", "Mean"),

@@ -4,20 +4,22 @@ skops writes an estimator as a zip archive: ``schema.json``, a tree of nodes tha
 ``.npy`` or ``.npz`` file for each array. skops itself checks only the names of the types. The rest is checked in two
 steps.
 
-`checked_archive` works before anything is built: how large everything is when unpacked, which loader builds which type,
-that an array is as long as its header says, that one object is described in one way, and the arguments of those
-constructors in compiled code that do not check them (decision trees, losses, random numbers). Neighbour trees are not
-built from the file, but from their data.
+`checked_archive` works before anything is built: how large everything together is when unpacked (`Budget`), which
+loader builds which type, that an array is as long as its header says, that one object is described in one way, and the
+arguments of those constructors in compiled code that do not check them (decision trees, losses, random numbers).
+Neighbour trees are not built from the file, but from their data.
 
 `check_loaded` works on the model that was built, before its first use: compiled code of scikit-learn and SciPy does not
 check the index arrays of a fitted model, so that each must stay inside the array that it indexes. A class of this
 package can add a check: its method ``_check_fitted_state(self)`` is called, and raises `ValueError`.
 """
 
+import hashlib
 import io
 import json
 import math
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
 
@@ -41,6 +43,7 @@ from sklearn.tree._tree import Tree
 
 from skldl._algorithms import ALGORITHMS, CAPABILITIES, MODEL_PARTS, estimator_class
 from skldl.base import BaseLDL
+from skldl.utils.budget import Budget
 from skldl.utils.dependencies import import_with_extra
 from skldl.utils.typing import AnyArray
 
@@ -55,7 +58,7 @@ PROTOCOL = 2  # of skops: older ones, with loaders that it keeps for old files, 
 
 _SIZED = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 SCALARS = frozenset(f"numpy.{name}" for name in ("bool", "bool_", "float32", "float64", "str_", *_SIZED))
-PLAIN = frozenset(f"builtins.{kind.__name__}" for kind in (bool, float, int, str, list, tuple, dict, set))
+PLAIN = frozenset(f"builtins.{kind.__name__}" for kind in (bool, float, int, str))
 TREE = "sklearn.tree._tree.Tree"
 SPARSE = frozenset(f"scipy.sparse._{f}.{f}_{k}" for f in ("csr", "csc") for k in ("array", "matrix"))
 
@@ -129,7 +132,7 @@ TYPES_OF_LOADER: dict[str, Set[str]] = {
     "SetNode": {"builtins.set"},
     "JsonNode": {"builtins.str"},
     "SliceNode": {"builtins.slice"},
-    "TypeNode": PLAIN | SCALARS,
+    "TypeNode": PLAIN | SCALARS,  # a key of text would become a list of its characters
     "NdArrayNode": {"numpy.ndarray"} | SCALARS,
     "DTypeNode": {"numpy.dtype"},
     "SparseMatrixNode": SPARSE,
@@ -140,7 +143,7 @@ TYPES_OF_LOADER: dict[str, Set[str]] = {
 """Loaders of skops and what each may build; `checked_archive` adds the estimators, losses and ufuncs."""
 
 
-def rebuild(content: bytes, *, trusted: Set[str], max_bytes: int) -> Any:
+def rebuild(content: bytes, *, trusted: Set[str], budget: Budget) -> Any:
     """Rebuild an estimator from what skops wrote, with all checks of this module.
 
     Parameters
@@ -150,8 +153,8 @@ def rebuild(content: bytes, *, trusted: Set[str], max_bytes: int) -> Any:
     trusted : set of str
         Full names of types that the caller vouches for: any loader may build them, without checks of their
         attributes.
-    max_bytes : int
-        Bytes that the archive may hold when unpacked.
+    budget : Budget
+        What the model may take when unpacked.
 
     Returns
     -------
@@ -162,12 +165,14 @@ def rebuild(content: bytes, *, trusted: Set[str], max_bytes: int) -> Any:
     ------
     UntrustedType
         If it holds a type that may not be built.
+    ModelFileError
+        If it takes more than the budget.
     Exception
         Of any other class if something else is wrong: crafted content can fail anywhere in NumPy, SciPy, scikit-learn
         and skops.
     """
     skops = import_with_extra("skops.io", "save", user="A model file")
-    content = checked_archive(content, trusted=trusted, max_bytes=max_bytes)
+    content = checked_archive(content, trusted=trusted, budget=budget)
     names = set(skops.get_untrusted_types(data=content))
     known = _own_types(names) | COMPILED | trusted
     if unknown := sorted(names - known):
@@ -188,35 +193,41 @@ def _own_types(names: Set[str]) -> Set[str]:
 # The archive
 
 
-def checked_archive(content: bytes, *, trusted: Set[str], max_bytes: int) -> bytes:
+def checked_archive(content: bytes, *, trusted: Set[str], budget: Budget) -> bytes:
     """Check what skops wrote before anything is built, and return the archive for skops to read; see `rebuild`."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        sizes = _checked_members(archive, max_bytes)
-        schema = json.loads(archive.read(SCHEMA))
+        sizes = _checked_members(archive, budget)
+        text = archive.read(SCHEMA)
+        budget.take_values(text)
+        schema = json.loads(text)
         _require(
             isinstance(schema, dict) and schema.get("protocol") == PROTOCOL,
             f"its schema does not follow protocol {PROTOCOL} of skops",
         )
-        names = {type_name(node) for node in _nodes(schema)}
-        vetted = {name for name in names if name.startswith(VETTED_MODULES)}
-        buildable = (_own_types(names) | vetted | COMPILED) - {TREE}  # trees are built by a loader of their own
-        nodes: dict[Any, dict[str, Any]] = {}
+        has_neighbour_trees = False
         for node in _nodes(schema):
             if type_name(node) in NEIGHBOUR_TREES:
                 _replace_by_data(node)
+                has_neighbour_trees = True
+        nodes = _distinct_nodes(schema, archive)
+        names = {type_name(node) for node in nodes}
+        vetted = {name for name in names if name.startswith(VETTED_MODULES)}
+        buildable = (_own_types(names) | vetted | COMPILED) - {TREE}  # trees are built by a loader of their own
+        unpacked: dict[str, int] = {}
+        for node in nodes:
             _check_type(node, buildable, trusted)
-            first = nodes.setdefault(node.get("__id__", f"without {len(nodes)}"), node)
-            # skops builds the one that it meets first
-            _require(_same(first, node, archive), "one object is described in two ways")
-        unpacked = sum(sizes[_file(node, sizes)] for node in nodes.values() if "file" in node)
-        _require(unpacked <= max_bytes, _too_large(unpacked, max_bytes))
-        for node in nodes.values():
+            if node["__loader__"] == "JsonNode":
+                budget.take_values(str(node["content"]).encode(errors="surrogatepass"))
             if "file" in node:
-                _check_array_file(archive, _file(node, sizes), max_bytes)
-        for node in nodes.values():
+                name = _file(node, sizes)
+                if name in unpacked:  # another object from the same file takes the same again
+                    budget.take(unpacked[name])
+                else:
+                    unpacked[name] = _check_array_file(archive, name, budget)
+        for node in nodes:
             if node["__loader__"] in _CHECKS_OF_LOADER:
                 _CHECKS_OF_LOADER[node["__loader__"]](node, archive)
-        return _with_schema(archive, schema)
+        return _with_schema(archive, schema) if has_neighbour_trees else content
 
 
 def _require(condition: Any, text: str) -> None:
@@ -224,17 +235,13 @@ def _require(condition: Any, text: str) -> None:
         raise ValueError(text)
 
 
-def _too_large(size: int, max_bytes: int) -> str:
-    return f"it would take {size:,} bytes when unpacked, more than {max_bytes:,}; if it is yours, raise max_bytes"
-
-
-def _checked_members(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, int]:
+def _checked_members(archive: zipfile.ZipFile, budget: Budget) -> dict[str, int]:
     """Unpacked size of each member; `zipfile` never unpacks more than these say."""
     members = archive.infolist()
     sizes = {member.filename: member.file_size for member in members}
     _require(len(sizes) == len(members), "two of its members have the same name")
     _require(SCHEMA in sizes, f"it holds no {SCHEMA}")
-    _require(sum(sizes.values()) <= max_bytes, _too_large(sum(sizes.values()), max_bytes))
+    budget.take(sum(sizes.values()))
     return sizes
 
 
@@ -256,29 +263,64 @@ def _nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
     raise ValueError("its objects are nested too deeply")
 
 
-def _same(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
-    """Whether two descriptions build the same object.
+def _distinct_nodes(schema: dict[str, Any], archive: zipfile.ZipFile) -> list[dict[str, Any]]:
+    """One node of each identity, and all nodes without identity: what skops builds.
 
-    Identities may differ, since nodes of one identity are compared themselves, and so may names of equal files: skops
-    writes state that an object creates on request anew each time. It does the same with a dtype, as an empty array.
+    skops describes an object again wherever it is referred to, and builds the description that it meets first: all
+    descriptions of one identity must build the same. Each part is hashed once, however often it is referred to.
     """
-    if one is other:
-        return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        if one.get("__loader__") == other.get("__loader__") == "DTypeNode":
-            return True
-        return one.keys() == other.keys() and all(
-            _same_file(one[key], other[key], archive) if key == "file" else _same(one[key], other[key], archive)
-            for key in one
-            if key != "__id__"
-        )
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_same(*pair, archive) for pair in zip(one, other, strict=True))
-    return bool(one == other)
+    first: dict[Any, dict[str, Any]] = {}
+    distinct, repeated = [], []
+    for node in _nodes(schema):
+        identity = node.get("__id__", 0)
+        _require(isinstance(identity, int | str), "a node has an identity that is neither a number nor a text")
+        if identity and identity in first:
+            repeated.append(node)
+            continue
+        distinct.append(node)
+        if identity:  # without one, or with 0, skops builds every node anew
+            first[identity] = node
+    contents = _Contents(archive)
+    for node in repeated:
+        same = contents.of(first[node["__id__"]]) == contents.of(node)
+        _require(same, "one object is described in two ways")
+    return distinct
 
 
-def _same_file(one: Any, other: Any, archive: zipfile.ZipFile) -> bool:
-    return bool(one == other or archive.read(str(one)) == archive.read(str(other)))
+class _Contents:
+    """Hashes of what descriptions build, each computed once.
+
+    Identities do not count, since nodes of one identity are compared themselves, nor do names of equal files: skops
+    writes state that an object creates on request anew each time.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._members = {member.filename: (member.CRC, member.file_size) for member in archive.infolist()}
+        self._alike = Counter(self._members.values())
+        self._known: dict[Any, Any] = {}
+
+    def of(self, item: Any) -> Any:
+        """Hash of an object or list of the schema; other values as they are."""
+        if not isinstance(item, dict | list):
+            return item
+        if id(item) not in self._known:
+            if isinstance(item, list):
+                parts: list[Any] = [self.of(part) for part in item]
+            else:
+                described = ((key, part) for key, part in item.items() if key != "__id__")
+                parts = [(key, self._file(part) if key == "file" else self.of(part)) for key, part in described]
+            self._known[id(item)] = hashlib.sha256(repr((type(item), parts)).encode(errors="surrogatepass")).digest()
+        return self._known[id(item)]
+
+    def _file(self, name: Any) -> Any:
+        if (
+            not isinstance(name, str) or name not in self._members or self._alike[self._members[name]] < 2
+        ):  # no other file can be equal
+            return name
+        if name not in self._known:
+            self._known[name] = hashlib.sha256(self._archive.read(name)).digest()
+        return self._known[name]
 
 
 def type_name(node: Mapping[str, Any]) -> str:
@@ -287,8 +329,8 @@ def type_name(node: Mapping[str, Any]) -> str:
 
 
 def _check_type(node: dict[str, Any], buildable: Set[str], trusted: Set[str]) -> None:
-    loader, name, identity = node["__loader__"], type_name(node), node.get("__id__", 0)
-    _require(isinstance(loader, str) and isinstance(identity, int | str), "a node has no loader or no identity")
+    loader, name = node["__loader__"], type_name(node)
+    _require(isinstance(loader, str), "a node has no loader")
     if name in trusted:
         return
     if loader == "ObjectNode":
@@ -312,23 +354,30 @@ class UntrustedType(ValueError):
 
 
 def _file(node: Mapping[str, Any], sizes: Mapping[str, int]) -> str:
-    name = node["file"]
-    _require(isinstance(name, str) and name in sizes and name != SCHEMA, "an array is missing")
+    name, ending = node["file"], _ENDINGS.get(node["__loader__"], "")
+    _require(isinstance(name, str) and name in sizes and name.endswith(ending), "an array is missing")
     return name
 
 
-def _check_array_file(archive: zipfile.ZipFile, name: str, max_bytes: int) -> None:
+_ENDINGS = {"NdArrayNode": ".npy", "SparseMatrixNode": ".npz"}
+
+
+def _check_array_file(archive: zipfile.ZipFile, name: str, budget: Budget) -> int:
+    """Check the arrays in a file, and return the bytes that an object takes with them and the copy of its file."""
+    size = archive.getinfo(name).file_size
     if name.endswith(".npz"):
         with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
-            if sum(member.file_size for member in inner.infolist()) > max_bytes:
-                raise ValueError(f"its matrix {name} is too large when unpacked")
+            inner_size = sum(member.file_size for member in inner.infolist())
+            budget.take(inner_size)
             for member in inner.infolist():
                 with inner.open(member) as stream:
                     _check_header(stream, member.file_size, member.filename)
         _check_matrix(sparse.load_npz(io.BytesIO(archive.read(name))))
-    elif name.endswith(".npy"):
+        return size + inner_size
+    if name.endswith(".npy"):
         with archive.open(name) as stream:
-            _check_header(stream, archive.getinfo(name).file_size, name)
+            _check_header(stream, size, name)
+    return size
 
 
 def _check_matrix(matrix: Any) -> None:
@@ -561,9 +610,10 @@ def _is_whole(value: Any) -> bool:
 
 
 def _check_learner(model: BaseLDL) -> None:
-    names = np.asarray(model.label_names_) if hasattr(model, "label_names_") else None
-    if names is not None:
-        _require(names.ndim == 1 and model.n_labels_ == len(names), "the labels are not as many as their names")
+    if hasattr(model, "label_names_"):
+        names = model.label_names_  # a list of one large array many times would become a larger one
+        _require(isinstance(names, np.ndarray) and names.ndim == 1, "the names of the labels are not an array")
+        _require(model.n_labels_ == len(names), "the labels are not as many as their names")
 
 
 def _check_decision_tree(model: Any) -> None:

@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 import skldl
 from skldl.exceptions import DataError, ModelFileError
 from skldl.utils.arrays import is_foreign, to_numpy
+from skldl.utils.budget import Budget
 from skldl.utils.dependencies import import_with_extra
 from skldl.utils.files import whole_file
 from skldl.utils.typing import AnyArray
@@ -36,8 +37,6 @@ _DESCRIPTION = "skldl.json"
 _MODEL = "model.skops"
 _PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
 
-MAX_DESCRIPTION = 2**26
-"""Largest description in bytes, which consists mostly of the columns of a wide table; chosen by hand."""
 MIN_LIMIT = 2**29
 """Bytes that any model may take when unpacked, however small its file; chosen by hand."""
 MAX_RATIO = 10
@@ -101,7 +100,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = (), max_bytes
         Full names of further types to rebuild, such as an estimator of your own: ``"mypackage.MyModel"``. Name only
         types whose code you know, in files whose origin you know: their attributes are not checked.
     max_bytes : int, default=None
-        Bytes that the model may take when unpacked. None means ten times the size of the file, and 512 MiB at least.
+        Bytes that everything in the file may take when unpacked: arrays, each object that refers to one, and the values
+        that describe the model. None means ten times the size of the file, and 512 MiB at least.
 
     Returns
     -------
@@ -154,8 +154,9 @@ def read(
     >>> about["description"], again.predict([[5.0]])
     ({'rows': 2}, array([[0.4, 0.6]]))
     """
-    about, content = _read(path, max_bytes)
-    model = _rebuild(path, content, frozenset(trusted), _limit(path, max_bytes))
+    budget = _budget(path, max_bytes)
+    about, content = _read(path, budget)
+    model = _rebuild(path, content, frozenset(trusted), budget)
     _warn_of_other_versions(path, about["versions"])
     return about, model
 
@@ -182,30 +183,30 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> about["versions"]["scikit-ldl"] == skldl.__version__
     True
     """
-    return _read(path, None)[0]
+    return _read(path, _budget(path, None))[0]
 
 
 # Reading
 
 
-def _limit(path: str | os.PathLike[str], max_bytes: int | None) -> int:
-    return max(MIN_LIMIT, MAX_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes
+def _budget(path: str | os.PathLike[str], max_bytes: int | None) -> Budget:
+    return Budget(path, max(MIN_LIMIT, MAX_RATIO * os.path.getsize(path)) if max_bytes is None else max_bytes)
 
 
-def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str, Any], bytes]:
+def _read(path: str | os.PathLike[str], budget: Budget) -> tuple[dict[str, Any], bytes]:
     """Read the description and the content of a model file, and check its sizes and its checksum."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):  # /dev/zero has no end
+        raise ModelFileError(f"{path} is a pipe or a device. Write it to a file, and load that file.")
     try:
         with zipfile.ZipFile(path) as archive:
             sizes = {member.filename: member.file_size for member in archive.infolist()}
             if sorted(archive.namelist()) != sorted((_DESCRIPTION, _MODEL)):
                 raise ModelFileError(f"{path} is not a model file: it holds {', '.join(list(sizes)[:3]) or 'nothing'}.")
-            if sizes[_DESCRIPTION] > MAX_DESCRIPTION or sizes[_MODEL] > _limit(path, max_bytes):
-                raise ModelFileError(
-                    f"{path} would take {sum(sizes.values()):,} bytes when unpacked. If it is yours, load it with "
-                    f"skldl.load(path, max_bytes={sum(sizes.values())})."
-                )
+            budget.take(sum(sizes.values()))
+            text = archive.read(_DESCRIPTION)
+            budget.take_values(text)
             # Infinity and NaN, which Python writes by default, are not JSON: `save` writes null for them
-            about = json.loads(archive.read(_DESCRIPTION), parse_constant=lambda word: None)
+            about = json.loads(text, parse_constant=lambda word: None)
             content = archive.read(_MODEL)
     except ModelFileError:
         raise
@@ -233,17 +234,19 @@ def _read(path: str | os.PathLike[str], max_bytes: int | None) -> tuple[dict[str
     return about, content
 
 
-def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], max_bytes: int) -> Any:
+def _rebuild(path: str | os.PathLike[str], content: bytes, trusted: frozenset[str], budget: Budget) -> Any:
     import_with_extra("skops.io", "save", user="A model file")
     from skldl._model_file_checks import UntrustedType, rebuild  # imports a great part of scikit-learn
 
     try:
-        return rebuild(content, trusted=trusted, max_bytes=max_bytes)
+        return rebuild(content, trusted=trusted, budget=budget)
     except UntrustedType as error:
         raise ModelFileError(
             f"{path} cannot be read safely: {error}. If you know who made the file, load it with "
             f"skldl.load(path, trusted=[{error.name!r}])."
         ) from None
+    except ModelFileError:
+        raise
     except Exception as error:  # crafted content can fail anywhere in NumPy, SciPy, scikit-learn and skops
         reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise ModelFileError(f"{path} cannot be rebuilt with the packages installed here: {reason[:300]}") from error

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -25,7 +26,7 @@ MEAN = skldl.MeanDistribution().fit(X, D)
 
 def test_types_and_loaders(opened):
     file = opened(MEAN)
-    file.attribute("n_labels_")["__loader__"] = "PartialNode"
+    file.attribute("n_labels_").update(__loader__="PartialNode", __id__="partial")
     file.rejects("made by PartialNode")
     file = opened(FOREST)
     for _, node in file.nodes(loader="TreeNode"):
@@ -54,24 +55,109 @@ def test_one_identity_is_one_object(opened):
 def test_sizes(opened):
     file = opened(MEAN)
     file.members["bomb.npy"] = bytes(2**29)
-    file.rejects("bytes when unpacked, more than 536,870,912")
+    file.rejects("more than 536,870,912 bytes when unpacked")
     assert file.path.stat().st_size < 2**20
-    file = opened(MEAN)
-    node = file.attribute("distribution_")
-    copies = [{**node, "__id__": f"copy {i}"} for i in range(300)]
-    file.members[node["file"]] = file.members[node["file"]].ljust(2**21)
-    file.attribute("label_names_").update(content=copies)
-    file.rejects("bytes when unpacked")
     path = skldl.save(MEAN, file.path)
     with pytest.raises(ModelFileError, match=r"max_bytes=\d+"):
         skldl.load(path, max_bytes=100)
     with zipfile.ZipFile(path) as archive:
         content = archive.read("model.skops")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("skldl.json", json.dumps(file.about) + " " * 2**26)
+        archive.writestr("skldl.json", json.dumps(file.about)[:-1] + ', "x": [' + "[]," * 2**22 + "0]}")
         archive.writestr("model.skops", content)
     with pytest.raises(ModelFileError, match="bytes when unpacked"):
         persistence.inspect(path)
+
+
+def packed(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def packed_matrix(n):
+    buffer = io.BytesIO()
+    matrix = {"indices": np.zeros(n, np.int32), "indptr": np.array([0, n]), "data": np.zeros(n, np.int8)}
+    np.savez_compressed(buffer, **matrix, format=np.array(b"csr"), shape=np.array([1, 1]))
+    return buffer.getvalue()
+
+
+ARRAY = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy", "file": "b.npy"}
+MATRIX = {
+    "__class__": "csr_matrix",
+    "__module__": "scipy.sparse._csr",
+    "__loader__": "SparseMatrixNode",
+    "type": "scipy",
+    "file": "b.npz",
+}
+LIST = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+JSON = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
+
+
+@pytest.mark.parametrize(
+    ("content", "max_bytes"),
+    [
+        ([{**ARRAY, "__id__": f"copy {i}"} for i in range(30)], 10**7),
+        ([{**ARRAY, "__id__": 0} for i in range(30)], 10**7),  # skops takes it for no identity
+        ([ARRAY] * 30, 10**7),
+        ([{**MATRIX, "__id__": f"copy {i}"} for i in range(5)], 10**7),
+        ([{**JSON, "content": "[" + "[]," * 10**5 + "[]]"}], 6 * 10**6),
+        ([[] for _ in range(10**5)], 6 * 10**6),
+    ],
+    ids=["arrays", "arrays 0", "arrays without identity", "matrices", "values", "parts"],
+)
+def test_everything_that_is_unpacked_counts_together(opened, content, max_bytes):
+    file = opened(MEAN)
+    file.members |= {"b.npy": packed(np.zeros(50_000)), "b.npz": packed_matrix(500_000)}
+    file.attribute("n_features_in_").update(LIST, content=content, __id__="many")
+    path = file.write()
+    assert path.stat().st_size < 25_000
+    with pytest.raises(ModelFileError, match=f"more than {max_bytes:,} bytes when unpacked"):
+        skldl.load(path, max_bytes=max_bytes)
+    with pytest.raises(ModelFileError, match="cannot be rebuilt"):
+        skldl.load(path, max_bytes=10**9)
+
+
+def test_each_identity_is_compared_once(opened, monkeypatch):
+    """Every further reference to an array in two files took the time to unpack both."""
+    reads = []
+    read = zipfile.ZipFile.read
+    monkeypatch.setattr(
+        zipfile.ZipFile, "read", lambda self, name, *more: reads.append(name) or read(self, name, *more)
+    )
+    numbers = []
+    for n_references in (2, 200):
+        file = opened(MEAN)
+        file.members |= dict.fromkeys(("b.npy", "c.npy"), packed(np.zeros(10**4)))
+        nodes = [{**ARRAY, "__id__": 7, "file": "bc"[i % 2] + ".npy"} for i in range(n_references)]
+        file.attribute("n_features_in_").update(LIST, content=nodes, __id__="many")
+        path = file.write()
+        reads.clear()
+        with pytest.raises(ModelFileError, match="n_features_in_"):
+            skldl.load(path)
+        numbers.append(len(reads))
+    assert numbers[0] == numbers[1]
+
+
+def test_descriptions_that_double_at_every_level(opened):
+    """A dtype that is described a second time in short: walks over its parts took 2²⁶ steps."""
+
+    def dtype(level, full=True):
+        node = {"__class__": "dtype", "__module__": "numpy", "__loader__": "DTypeNode", "__id__": f"d{level}"}
+        parts = [dtype(level + 1), dtype(level + 1, full=False)] if full and level < 26 else []
+        return {**node, "content": {**LIST, "content": parts}}
+
+    file = opened(MEAN)
+    file.attribute("n_features_in_").update(LIST, content=[dtype(0)], __id__="many")
+    file.rejects("described in two ways")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such devices")
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_devices_are_rejected(device):
+    for use in (skldl.load, persistence.inspect):
+        with pytest.raises(ModelFileError, match=f"{device} is a pipe or a device"):
+            use(device)
 
 
 def test_headers_of_arrays(opened):

@@ -312,6 +312,13 @@ def test_labels_and_their_names(opened):
     file.rejects("not as many as their names")
 
 
+@pytest.mark.parametrize(("name", "place"), [("item", 10**12), ("rater", -1)])
+def test_votes(opened, name, place):
+    file = opened(skldl.annotators.DawidSkene().fit([["a", "b"], ["b", "b"], ["a", "a"]]))
+    file.put_array(name, np.full_like(file.array(name), place))
+    file.rejects("a vote is outside of the items, raters and labels")
+
+
 def test_an_algorithm_checks_its_own_arrays_unless_it_is_trusted(opened, monkeypatch):
     def check(model):
         if model.distribution_.min() < 0:

@@ -44,6 +44,15 @@ class Triples:
     def __len__(self) -> int:
         return len(self.item)
 
+    def _check_fitted_state(self) -> None:
+        """Check that votes from a model file are positions of names; raise `ValueError` otherwise."""
+        parts = ((self.item, self.items), (self.rater, self.raters), (self.label, self.labels))
+        for codes, names in parts:
+            if not isinstance(codes, np.ndarray) or codes.dtype.kind != "i" or codes.shape != self.item.shape:
+                raise ValueError("votes are not positions of items, raters and labels")
+            if codes.size and not 0 <= codes.min() <= codes.max() < len(names):
+                raise ValueError("a vote is outside of the items, raters and labels")
+
 
 def read_triples(votes: Any, *, item: Any, annotator: Any, label: Any, labels: Any) -> Triples:
     """Read a long table if its three columns are named, a wide one if none of them is."""
