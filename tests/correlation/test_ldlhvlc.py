@@ -53,7 +53,7 @@ def test_objective_by_loops(shape, fit_intercept, constant):
     else:
         X = np.rint(X)  # copies and equal distances
     weight = np.random.default_rng(0).uniform(0.5, 2, n)
-    settings = {"alpha": 1e-2, "alpha_neighbours": 3e-2, "horizontal_weight": 0.5, "vertical_weight": 0.2}
+    settings = {"alpha": 1e-2, "alpha_neighbours": 3e-2, "horizontal_weight": 0.5, "vertical_weight": 0.1}
     model = LDLHVLC(n_neighbors=3, fit_intercept=fit_intercept, tol=1e-11, **settings).fit(X, D, weight)
     share = weight / weight.sum()
     C = neighbour_means(X, D, 3)
@@ -67,7 +67,7 @@ def test_objective_by_loops(shape, fit_intercept, constant):
         total = 0.5 * 1e-2 * (W**2).sum() + 0.5 * 3e-2 * (M**2).sum()
         for w, p, d, mean, r in zip(share, P, D, C, rho, strict=True):
             vertical = sum(R[j, k] * (p[j] - p[k]) ** 2 for j in range(c) for k in range(c))
-            total += w * ((d * np.log(d / p)).sum() + 0.5 * r * ((p - mean) ** 2).sum() + 0.2 * vertical)
+            total += w * ((d * np.log(d / p)).sum() + 0.5 * r * ((p - mean) ** 2).sum() + 0.1 * vertical)
         return total
 
     end = np.vstack([model.coef_.T, model.neighbour_coef_.T, model.intercept_]).ravel()
@@ -139,6 +139,17 @@ def test_more_than_5000_columns(form):
     settings = {"alpha": 1e-2, "alpha_neighbours": 1e-2, "tol": 1e-10}
     expected = LDLHVLC(**settings).fit(U * values, D).predict(U * values)
     np.testing.assert_allclose(LDLHVLC(**settings).fit(form(X), D).predict(X), expected, atol=1e-4)
+
+
+def test_a_vertical_term_that_outweighs_the_divergence_warns():
+    """Two labels correlate with -1: the term -2 (p_1 - p_2)² has the curvature -16 in p_1, beside 1/m_1 + 1/m_2."""
+    draw = np.random.default_rng(0)
+    X, first = draw.normal(size=(60, 2)), draw.uniform(0.2, 0.6, 60)
+    D, mean = np.column_stack([first, 1 - first]), first.mean()
+    limit = 0.5 * (1 / mean + 1 / (1 - mean)) / 16
+    LDLHVLC(alpha=1e-2, vertical_weight=0.99 * limit).fit(X, D)
+    with pytest.warns(UserWarning, match=rf"cancels 5\d% .*vertical_weight=.* Choose at most {limit:.1g}"):
+        LDLHVLC(alpha=1e-2, vertical_weight=1.1 * limit).fit(X, D)
 
 
 def test_bad_hyperparameters():

@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from skldl import SABFGS
+from skldl import AABP, SABFGS
 from skldl.losses import LOSSES, SmoothLossLDL, resolve_loss
 from skldl.metrics import earth_mover
 from skldl.simplex import log_softmax
@@ -37,7 +37,26 @@ def test_divergence_gives_sabfgs(alpha, fit_intercept, shape):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, "dldl_v2", {"kullback_leibler": 1.0, "unimodal": 0.1, "concentrated": 0.1}])
+PENALTIES = ["expectation", "unimodal", "concentrated"]
+
+
+@pytest.mark.parametrize("kind", [SmoothLossLDL, AABP])
+@pytest.mark.parametrize("loss", [*PENALTIES, {"unimodal": 1}, {"expectation": 1, "cad": 0, "concentrated": 1}])
+def test_penalties_alone_are_rejected(loss, kind):
+    X, D = make_distributions()
+    with pytest.raises(ValueError, match=r"loss=.* are penalties, .* add them to a loss"):
+        kind(loss=loss).fit(X, D)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(name for name in LOSSES if name not in PENALTIES),
+        *({"kullback_leibler": 0.1, name: 1.0} for name in PENALTIES),
+        "dldl_v2",
+        {"kullback_leibler": 1.0, "unimodal": 0.1, "concentrated": 0.1},
+    ],
+)
 def test_scipy_finds_nothing_lower_nearby(loss):
     X, D = make_distributions(50, 3, 4)
     model = SmoothLossLDL(loss, alpha=1e-3, fit_intercept=True, tol=1e-10).fit(X, D)

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from skldl.correlation._joined import column_penalties, column_scale, join, split_parameters
 from skldl.distributions._nearest import nearest_rows
-from skldl.exceptions import DataError
+from skldl.exceptions import DataError, Message, Parameter
 from skldl.losses._linear_softmax import (
     LinearSoftmaxLDL,
     ScoreObjective,
@@ -28,8 +28,13 @@ from skldl.losses._rows import divergence_plus
 from skldl.utils.parameters import COUNT, NOT_NEGATIVE
 from skldl.utils.simplex import softmax
 from skldl.utils.typing import FloatArray
+from skldl.utils.warn import warn
 
 MIN_ROW_LENGTH = 1e-15  # product of the lengths of two centred rows: below it, one of them is constant up to rounding
+MAX_REPULSION = 0.5
+"""Fraction of the divergence's curvature that the vertical term may cancel without a warning. On 450 rows of each of
+five Yeast sets, SJAFFE, SBU_3DFE, Movie and Natural_Scene the divergence of new rows was at most 6 % above that without
+the term for .3, at most 52 % for .5, and above that of the mean distribution on all nine for 1."""
 MIN_DEVIATION = 1e-12  # of a label: below it, the label is constant up to rounding
 
 
@@ -48,6 +53,17 @@ def column_correlations(D: FloatArray, weight: FloatArray) -> FloatArray:
     lengths = np.sqrt(np.diag(covariance))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > MIN_DEVIATION)
     return np.asarray(covariance * scale * scale[:, None])
+
+
+def repulsion(form: FloatArray, mean: FloatArray) -> float:
+    """Fraction of the divergence's curvature that the term p form pᵀ cancels at most, near the mean distribution.
+
+    For steps v with Σⱼ vⱼ = 0 the divergence has the curvature Σⱼ vⱼ² / meanⱼ and the term 2 v form vᵀ. The result is
+    minus the least quotient of the two, and negative where the term is positive definite.
+    """
+    root = np.sqrt(mean)  # v = root ∘ z turns the quotient into one with ‖z‖², for z orthogonal to root
+    inside = np.eye(len(mean)) - np.outer(root, root)
+    return -float(np.linalg.eigvalsh(inside @ (2.0 * root[:, None] * form * root) @ inside)[0])
 
 
 def neighbour_means(search: NearestNeighbors, fitted: Any, D: FloatArray, X: Any | None, k: int) -> FloatArray:
@@ -87,7 +103,9 @@ class LDLHVLC(LinearSoftmaxLDL):
     horizontal_weight : float, default=1e-3
         Weight of the distance to the neighbours' mean, α of the paper.
     vertical_weight : float, default=1e-3
-        Weight of the differences between correlated labels, β of the paper.
+        Weight of the differences between correlated labels, β of the paper. The term draws positively correlated labels
+        together and pushes negatively correlated ones apart. If it cancels more than half of the curvature of the
+        divergence, predictions become much worse, and ``fit`` warns.
     fit_intercept : bool, default=True
         Whether to learn one free score for each label, without penalty. Without it a penalty pulls the predictions to
         the uniform distribution in place of the mean.
@@ -208,6 +226,7 @@ class LDLHVLC(LinearSoftmaxLDL):
         agreement = row_correlations(C, training.D)
         R = column_correlations(training.D, training.weight)
         form = 2.0 * (np.diag(R.sum(axis=1)) - R)  # p form pᵀ = Σ_jk R_jk (p_j − p_k)²
+        self._warn_of_repulsion(repulsion(form, training.weight @ training.D))
 
         def term(p: FloatArray) -> tuple[FloatArray, FloatArray]:
             away, product = p - C, p @ form
@@ -218,6 +237,19 @@ class LDLHVLC(LinearSoftmaxLDL):
 
         # negative correlations make terms negative: no lower bound is known
         return mean_of(divergence_plus(training.D, term), training.D, training.weight), -np.inf
+
+    def _warn_of_repulsion(self, unit: float) -> None:
+        """Warn if the vertical term outweighs the divergence; ``unit`` is what it cancels with a weight of 1."""
+        if self.vertical_weight * unit > MAX_REPULSION:
+            warn(
+                Message(
+                    "Labels are negatively correlated, and the term that pushes them apart cancels "
+                    f"{self.vertical_weight * unit:.0%} of the curvature of the divergence with ",
+                    Parameter("vertical_weight", self.vertical_weight),
+                    ": predictions become worse, and from 100 % on worse than the mean distribution. Choose at most "
+                    f"{MAX_REPULSION / unit:.1g}.",
+                )
+            )
 
     def _predict(self, X: Any) -> FloatArray:
         C = neighbour_means(self._search, self._rows, self._distributions, X, int(self.n_neighbors))

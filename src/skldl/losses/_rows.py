@@ -196,6 +196,10 @@ COMBINATIONS: dict[str, Mapping[str, float]] = {
 """Sums of them that papers propose, by name."""
 
 
+PENALTIES = ("expectation", "unimodal", "concentrated")
+"""Terms that look at the mean or the shape of a prediction alone: minimised by themselves, they fit no distribution."""
+
+
 def _is_sum(loss: Any) -> bool:
     """Whether a value is a mapping from names of losses to coefficients."""
     if not isinstance(loss, Mapping) or not loss or not set(loss) <= set(LOSSES):
@@ -203,10 +207,26 @@ def _is_sum(loss: Any) -> bool:
     return all(NOT_NEGATIVE.accepts(coefficient) for coefficient in loss.values())
 
 
-LOSS = (
+def _is_fitting_sum(loss: Any) -> bool:
+    """Whether a value is such a mapping, and not all that counts in it is a penalty."""
+    return _is_sum(loss) and any(loss[name] > 0 for name in set(loss) - set(PENALTIES))
+
+
+TERM = (
     one_of(*LOSSES, *COMBINATIONS)
     | CALLABLE
     | Constraint("a mapping from these names to finite coefficients of at least 0", _is_sum)
+)
+"""Valid arguments of `resolve_loss`."""
+LOSS = (
+    one_of(
+        *(name for name in LOSSES if name not in PENALTIES),
+        *COMBINATIONS,
+        hint=f"{', '.join(PENALTIES)} are penalties, which fit no distribution alone: add them to a loss, as in "
+        "{'kullback_leibler': 1, 'unimodal': 0.1}",
+    )
+    | CALLABLE
+    | Constraint("a mapping from names of losses to finite coefficients of at least 0", _is_fitting_sum)
 )
 """Valid values of a hyper-parameter ``loss``."""
 
@@ -247,7 +267,7 @@ def resolve_loss(loss: Any) -> RowLoss:
     >>> values.round(4), gradient.round(2)
     (array([0.1927]), array([[ 0.3, -0.3]]))
     """
-    check_value("loss", loss, LOSS)
+    check_value("loss", loss, TERM)
     if callable(loss):
         return loss
     if isinstance(loss, str):

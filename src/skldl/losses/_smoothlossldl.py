@@ -32,7 +32,8 @@ class SmoothLossLDL(LinearSoftmaxLDL):
     loss : str, mapping from str to float, or callable, default="kullback_leibler"
         A name from the list above; a mapping from names to coefficients, such as ``{"kullback_leibler": 1, "unimodal":
         0.1}``, for their sum; or a function from (log p, d), both (n_rows, n_labels), to one value per row and the
-        gradient in the scores (n_rows, n_labels).
+        gradient in the scores (n_rows, n_labels). "expectation", "unimodal" and "concentrated" are penalties: alone
+        they fit no distribution, and are rejected without another loss beside them.
     alpha : float or "auto", default="auto"
         Strength of the squared penalty on the weights, not on the intercept; "auto" chooses it by generalised
         cross-validation of the model linearised at the mean distribution, so that the unit of the features hardly
