@@ -228,7 +228,7 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             distributions = sum_to_one(self._predict(features), type(self).__name__)
         return self._in_container(distributions, X)
 
-    def set_output(self, *, predict: str | None = None) -> Self:
+    def set_output(self, *, predict: str | None = None, transform: str | None = None) -> Self:
         """Choose what ``predict`` returns, as ``set_output(transform=...)`` does for scikit-learn's transformers.
 
         Parameters
@@ -236,6 +236,8 @@ class BaseLDL(RegressorMixin, BaseEstimator):
         predict : {"default", "pandas", "polars"}, default=None
             "pandas" and "polars" give a DataFrame whose columns are the names of the labels; with "pandas" its index is
             that of X. "default" gives an array. None leaves the choice as it is.
+        transform : {"default", "pandas", "polars"}, default=None
+            scikit-learn's word, with the same effect if ``predict`` is None.
 
         Returns
         -------
@@ -251,10 +253,11 @@ class BaseLDL(RegressorMixin, BaseEstimator):
             no  yes
         0  0.3  0.7
         """
-        check_value("predict", predict, NONE | one_of(*OUTPUTS))
-        if predict is not None:
-            config = dict(getattr(self, "_sklearn_output_config", {}))  # `sklearn.base.clone` copies this attribute
-            self._sklearn_output_config = {**config, "predict": predict}
+        for name, value in (("transform", transform), ("predict", predict)):
+            check_value(name, value, NONE | one_of(*OUTPUTS))
+            if value is not None:
+                config = dict(getattr(self, "_sklearn_output_config", {}))  # `sklearn.base.clone` copies this attribute
+                self._sklearn_output_config = {**config, "predict": value}
         return self
 
     def _in_container(self, distributions: FloatArray, X: Any) -> Any:

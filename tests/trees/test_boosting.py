@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import softmax
 from sklearn.tree import DecisionTreeRegressor
 
@@ -214,6 +215,17 @@ def test_importances_find_the_feature_that_matters(engine):
     model = GradientBoostingLDL(20, engine=engine, random_state=0).fit(X, distributions)
     assert model.feature_importances_.argmax() == 2
     assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("n_ones", [0, 1, 150])
+def test_features_without_a_split_give_the_mean(engine, form, n_ones):
+    """With a single one, the models of all folds but one see zeros alone."""
+    features = np.zeros((150, 2))
+    features[:n_ones, 0] = 1.0
+    model = GradientBoostingLDL(5, engine=engine, n_folds=3, patience=2, random_state=0).fit(form(features), D, WEIGHT)
+    np.testing.assert_allclose(model.predict(form(features[-1:]))[0], np.average(D, axis=0, weights=WEIGHT), atol=5e-3)
+    assert model.feature_importances_.tolist() == [0.0, 0.0]
 
 
 def test_tiny_sets(engine):

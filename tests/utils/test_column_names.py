@@ -4,11 +4,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 
-from skldl import AAKNN, SABFGS, AutoLDL, MeanDistribution, StackingLDL
+from skldl import AAKNN, SABFGS, AutoLDL, LDLClassifier, MeanDistribution, StackingLDL
+from skldl.distributions import PropagationEnhancer
+from skldl.enhancement import GLLE, KM, EnhancedLDL
 from skldl.exceptions import FeatureMismatchError, LabelMismatchError
 from skldl.metrics import MEASURES, chebyshev, evaluate, mu, skill
+from skldl.tabular import TableEncoder
 from skldl.testing import make_distributions
 from skldl.utils.column_names import order_of_labels
 
@@ -76,11 +80,40 @@ def test_predictions_as_a_table(output):
         assert list(table.index) == ["first", "second"]
     assert isinstance(model.set_output(predict="default").fit(X, TRUE).predict(X), np.ndarray)
     assert model.set_output() is model
+    by_scikit_learns_word = MeanDistribution().set_output(transform=output).fit(X, TRUE).predict(X)
+    pd.testing.assert_frame_equal(pd.DataFrame(by_scikit_learns_word), pd.DataFrame(table))
 
 
-def test_an_unknown_output_is_rejected():
-    with pytest.raises(ValueError, match="predict='arrow'"):
-        MeanDistribution().set_output(predict="arrow")
+@pytest.mark.parametrize("word", ["predict", "transform"])
+def test_an_unknown_output_is_rejected(word):
+    with pytest.raises(ValueError, match=f"{word}='arrow'"):
+        MeanDistribution().set_output(**{word: "arrow"})
+
+
+@pytest.mark.parametrize("enhancer", [PropagationEnhancer(), KM(), GLLE()])
+@pytest.mark.parametrize(("output", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_enhanced_labels_as_a_table(enhancer, output, kind):
+    X, D = make_distributions(30)
+    names = [f"emotion {j}" for j in range(D.shape[1])]
+    Y = pd.DataFrame((np.median(D, axis=1)[:, None] <= D).astype(int), columns=names)
+    for labels in (Y, pl.from_pandas(Y)):
+        expected = np.asarray(clone(enhancer).fit_transform(X, labels))
+        table = clone(enhancer).set_output(transform=output).fit_transform(X, labels)
+        assert (type(table), list(table.columns)) == (kind, names)
+        np.testing.assert_allclose(table.to_numpy(), expected)
+    fitted = clone(enhancer).set_output(transform=output).fit(X, Y)
+    assert (type(fitted.transform(X, Y)), list(fitted.transform(X, Y).columns)) == (kind, names)
+    with config_context(transform_output=output):  # the learner inside is not disturbed
+        learner = EnhancedLDL(enhancer, MeanDistribution()).fit(X, D)
+        classifier = LDLClassifier(MeanDistribution(), enhance=enhancer, threshold=0.5).fit(X, Y)
+    assert learner.predict(X).shape == D.shape == classifier.predict(X).shape
+
+
+def test_features_of_tables_as_a_table_of_polars():
+    table = pd.DataFrame({"age": [31, 54, 20], "town": ["Ulm", "Bonn", "Ulm"]})
+    features = TableEncoder().set_output(transform="polars").fit_transform(table)
+    assert features.columns == ["age", "town=Bonn", "town=Ulm"]
+    np.testing.assert_allclose(features.to_numpy(), TableEncoder(dense=True).fit_transform(table))
 
 
 def test_members_that_give_tables_do_not_disturb_an_ensemble():

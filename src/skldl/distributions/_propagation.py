@@ -25,7 +25,7 @@ from skldl.distributions._nearest import nearest_rows
 from skldl.distributions._tables import frame_like, library
 from skldl.exceptions import DataError, MissingLabelError, Parameter, ZeroRowError
 from skldl.utils.parameters import COUNT, NONE, POSITIVE, check_parameters, number
-from skldl.utils.typing import FloatArray
+from skldl.utils.typing import AnyArray, FloatArray
 from skldl.utils.validation import check_features, check_same_length, reject_lazy, reject_masked
 
 MIN_DISTANCE = float(np.finfo(np.float64).tiny)  # stands for the distance 0 of copies in a sparse matrix
@@ -70,7 +70,29 @@ def propagate(affinity: Any, L: FloatArray, alpha: float) -> FloatArray:
     return np.maximum(F, 0.0)
 
 
-class PropagationEnhancer(TransformerMixin, BaseEstimator):
+class LabelColumns(TransformerMixin):
+    """Base class of transformers whose columns are the labels ``classes_``; scikit-learn adds ``set_output``."""
+
+    classes_: list[Any]
+
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names of the labels, which are the columns after ``set_output(transform=...)``.
+
+        Parameters
+        ----------
+        input_features : ignored
+            There for scikit-learn.
+
+        Returns
+        -------
+        ndarray of str of shape (n_labels,)
+            The names.
+        """
+        check_is_fitted(self)
+        return np.array([str(name) for name in self.classes_], dtype=object)
+
+
+class PropagationEnhancer(LabelColumns, BaseEstimator):
     r"""Turn sets of labels into distributions by propagation over a graph of the instances.
 
     Labels spread between instances with similar features: a label that the neighbours have too gets a higher
@@ -185,7 +207,7 @@ class PropagationEnhancer(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
-            The distributions; a DataFrame y gives a DataFrame of the same library.
+            The distributions; a DataFrame y gives a DataFrame of the same library, unless ``set_output`` was called.
         """
         self.fit(X, y)
         return frame_like(y, self.distributions_, self.classes_)

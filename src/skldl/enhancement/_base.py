@@ -4,14 +4,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skldl.distributions._nearest import nearest_rows
-from skldl.distributions._propagation import as_indicator
+from skldl.distributions._propagation import LabelColumns, as_indicator
 from skldl.distributions._tables import frame_like
 from skldl.exceptions import DataError
 from skldl.utils.mean_mixture import row_weights
@@ -24,7 +24,7 @@ from skldl.utils.validation import check_features, check_same_length
 MAX_DISTANCE_ROWS = 2000  # evenly spaced rows whose mean distance sets the width: 2000² distances take 32 MB
 
 
-class LabelEnhancer(TransformerMixin, BaseEstimator):
+class LabelEnhancer(LabelColumns, BaseEstimator):
     """Base class for subclasses that implement ``_enhance(X, L)``, which returns scores of the training rows.
 
     X is standardised (columns have mean 0 and variance 1, constant ones are 0), and L is a matrix of zeros and ones.
@@ -80,7 +80,7 @@ class LabelEnhancer(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_labels)
-            The distributions; a DataFrame of the same library if y is a DataFrame.
+            The distributions; a DataFrame of the same library if y is a DataFrame, unless ``set_output`` was called.
         """
         return frame_like(y, self.fit(X, y).distributions_, self.classes_)
 

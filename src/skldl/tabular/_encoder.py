@@ -278,7 +278,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray, sparse matrix or DataFrame
-            One row of numbers for each row of the table; a DataFrame after ``set_output(transform="pandas")``.
+            One row of numbers for each row of the table; a DataFrame after ``set_output(transform="pandas")`` or
+            ``"polars"``.
         """
         table = self._checked_table(X)
         if not len(table):

@@ -243,8 +243,13 @@ class LightGBMFold(Fold):
             for rows in (train, test)
         )
         held_out.set_reference(training)
-        self.booster = lightgbm.Booster(parameters, training)
-        self.booster.add_valid(held_out, "held-out")
+        # LightGBM fails if it finds no bins in any feature, where next to all values are 0: there is nothing to split
+        self.has_bins = any(training.construct().feature_num_bin(j) > 0 for j in range(self.n_features))
+        if self.has_bins:
+            self.booster = lightgbm.Booster(parameters, training)
+            self.booster.add_valid(held_out, "held-out")
+        else:
+            self.without_trees = self.held_out(np.tile(self.base, (len(test), 1)))
 
     def _loss(self, scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
         return derivatives(self.D, scores, self.weight)
@@ -254,20 +259,22 @@ class LightGBMFold(Fold):
 
     def add_round(self) -> float:
         """Add a tree for each label; return the weighted sum of held-out divergences after them."""
+        if not self.has_bins:
+            return self.without_trees
         # once no label's tree can be split, LightGBM adds no more trees
         self.finished = self.finished or self.booster.update(fobj=self._loss)
         return float(self.booster.eval_valid(feval=self._measure)[0][2])
 
     def trees(self, n_rounds: int) -> FlatTrees:
         """The trees of the first rounds, those of one round in the order of the labels."""
-        n_rounds = min(n_rounds, self.booster.current_iteration())
+        n_rounds = min(n_rounds, self.booster.current_iteration()) if self.has_bins else 0
         if n_rounds == 0:
             return FlatTrees.none(self.n_features)
         return read_trees(self.booster.model_to_string(num_iteration=n_rounds), self.n_features)
 
     def gains(self, n_rounds: int) -> FloatArray:
         """Total gain of the splits on each feature in the first rounds."""
-        n_rounds = min(n_rounds, self.booster.current_iteration())
+        n_rounds = min(n_rounds, self.booster.current_iteration()) if self.has_bins else 0
         if n_rounds == 0:
             return np.zeros(self.n_features)
         return np.asarray(self.booster.feature_importance("gain", iteration=n_rounds), dtype=np.float64)
