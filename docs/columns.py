@@ -1,4 +1,4 @@
-"""Parts of ``reproduction.md``: columns of the paper beside fixed settings, and how well its numbers discriminate."""
+"""Parts of ``reproduction.md``: columns of the paper that fixed settings reproduce, and that others do not."""
 
 from findings import KL, Match, cells_of, cells_of_repeats, study_file
 
@@ -17,7 +17,7 @@ COLUMNS = ("AA-kNN", "SA-IIS", "SA-BFGS")
 
 
 def column_lines(results: StudyResults) -> list[str]:
-    """How many cells of each column agree, on each group of datasets."""
+    """A table of the number of cells of each column that agree, on each group of datasets."""
     groups = {title: prefix for title, prefix in GROUPS.items() if any(n.startswith(prefix) for n in results.datasets)}
     lines = [f"| Column | {' | '.join(groups)} |", "|---|" + "---:|" * len(groups)]
     for candidate in results.candidates:
@@ -28,10 +28,10 @@ def column_lines(results: StudyResults) -> list[str]:
 
 
 def starts(start: StudyResults | None) -> str:
-    """The columns that follow from the start and the stopping points of the published code."""
-    lines = ["## Columns that follow from the published start", ""]
+    """The columns that the start and the stopping points of the published code reproduce."""
+    lines = ["## Columns that the published start reproduces", ""]
     if start is None:
-        return "\n".join([*lines, "studies/tkde2016-start holds no records yet; `make study` runs it."])
+        return "\n".join([*lines, "studies/tkde2016-start has no records yet; `make study` runs it."])
     bayes = {
         dataset: next(
             m for m in cells_of(start, "PT-Bayes (drawn)", dataset) if (m.dataset, m.published.measure) == (dataset, KL)
@@ -42,7 +42,7 @@ def starts(start: StudyResults | None) -> str:
     yeast = sorted((name for name in bayes if name.startswith("Yeast")), key=labels.__getitem__)
     few, many = ([name for name in yeast if (labels[name] <= 7) == small] for small in (True, False))
 
-    def share(names: list[str]) -> str:
+    def ratio(names: list[str]) -> str:
         ratios = [bayes[name].ours / bayes[name].published.mean for name in names]
         return f"{min(ratios):.0%} to {max(ratios):.0%}"
 
@@ -58,30 +58,30 @@ def starts(start: StudyResults | None) -> str:
 
     lines += [
         "The code published with the paper starts SA-IIS at `numpy.eye(q, c)` and stops it after a given number of "
-        "iterations, or when the objective hardly changes. Start and number are settings here: "
-        '`SAIIS(init="eye", max_iter=...)`; both stand in brackets. With folds in file order:',
+        "iterations, or when the objective hardly changes. Start and number are parameters here: "
+        '`SAIIS(init="eye", max_iter=...)`; the table has both in brackets. With folds in file order:',
         "",
         *column_lines(start),
         "",
-        f"**SA-IIS is the third column that comes out.** On the Yeast sets the start decides: after 150 iterations "
-        f"{text('SA-IIS (eye, 150)', 'Yeast')} cells agree from `eye`, and from zeros at most "
-        f"{count_text(from_zeros[best])} (after {best}; tried were {', '.join(map(str, sorted(from_zeros)))}). On "
-        "Natural Scene and s-JAFFE the stopping point decides: after 50 iterations "
+        f"**SA-IIS is the third column that can be reproduced.** On the Yeast sets the start matters: after 150 "
+        f"iterations from `eye` {text('SA-IIS (eye, 150)', 'Yeast')} cells agree, and from zeros at most "
+        f"{count_text(from_zeros[best])} (after {best}; {', '.join(map(str, sorted(from_zeros)))} were tried). On "
+        "Natural Scene and s-JAFFE the number of iterations matters: after 50 iterations "
         f"{text('SA-IIS (eye, 50)', 'Natural')} and {text('SA-IIS (eye, 50)', 'SJAFFE')} agree from `eye`, "
         f"{text('SA-IIS (zeros, 50)', 'Natural')} and {text('SA-IIS (zeros, 50)', 'SJAFFE')} from zeros. 150 and 50 "
-        "were found by looking for the number that gives the column; the paper states neither. "
-        "`tests/maxent/test_start.py` repeats the cells from `eye`. What does not follow at any of these points: "
-        "s-BU_3DFE, whose file is probably another one, and Movie.",
+        "were found by searching for the number that reproduces the column; the paper states neither. "
+        "`tests/maxent/test_start.py` repeats the cells from `eye`. The columns of s-BU_3DFE, whose file is probably "
+        "another one, and of Movie are not reproduced by any of these numbers.",
         "",
-        "**SA-BFGS outside the Yeast sets does not follow** from this start and a stopping point of our L-BFGS. The "
-        "published numbers may be those of a point on the way that another line search takes, or of a penalty; we "
-        "found no setting that gives them.",
+        "**SA-BFGS outside the Yeast sets is not reproduced** by this start and any stopping point of our L-BFGS. The "
+        "published numbers may be those of an intermediate point of another line search, or of a penalty; we found no "
+        "setting that reproduces them.",
         "",
         "**PT-Bayes** with full covariances without pooling or ridge (the published code adds 1e-14 to the diagonal) "
-        "and a drawn sample reproduces the size of its column where there are few labels: with at most seven our "
-        f"Kullback-Leibler divergence on the Yeast sets is {share(few)} of the printed one, with more labels "
-        f"{share(many)}; where features are many the covariances are singular, and the result has nothing to do with "
-        "the printed one. One draw, Kullback-Leibler:",
+        "and a drawn sample reproduces the order of magnitude of its column for few labels: with at most seven our "
+        f"Kullback-Leibler divergence on the Yeast sets is {ratio(few)} of the printed one, with more labels "
+        f"{ratio(many)}. With many features the covariances are singular, and the results differ from the printed "
+        "ones. One draw, Kullback-Leibler:",
         "",
         "| Dataset | Labels | Ours | Printed | Cells that agree, of six measures |",
         "|---|---:|---:|---:|---:|",
@@ -104,12 +104,12 @@ def controls(paper: StudyResults, fixed: StudyResults, start: StudyResults | Non
         cells = found[fixed.baseline][column]
         sizes.append(f"{len(cells)} / {len(cells)} / {sum(match.deviation_is_conclusive for match in cells)}")
     lines = [
-        "## How sharply the numbers tell",
+        "## Do other settings reproduce the same columns?",
         "",
-        "That a setting gives a column of the paper says something only if other settings do not. Here every candidate "
-        "of the studies is compared with three columns, on the ten Yeast sets: in how many cells the mean agrees by "
-        "the rule above; in how many it is the printed one when it is rounded to as many digits; and how many "
-        "deviations agree, within 10 % or one unit of the last digit, of those printed as more than one such unit "
+        "That a setting reproduces a column of the paper is evidence for it only if other settings do not. The table "
+        "compares every candidate of the studies with three columns, on the ten Yeast sets: in how many cells the mean "
+        "agrees by the rule above; in how many it equals the printed one after rounding to as many digits; and how "
+        "many deviations agree, within 10 % or one unit of the last digit, of those printed as more than one such unit "
         "(smaller ones would agree with 0).",
         "",
         f"| Candidate | {' | '.join(COLUMNS)} |",
@@ -120,7 +120,7 @@ def controls(paper: StudyResults, fixed: StudyResults, start: StudyResults | Non
         ),
         f"| Number of cells | {' | '.join(sizes)} |",
         "",
-        "Most means that are equal after rounding:",
+        "Candidates with the most means that are equal after rounding:",
         "",
     ]
     for column in COLUMNS:
@@ -131,11 +131,11 @@ def controls(paper: StudyResults, fixed: StudyResults, start: StudyResults | Non
 
 
 def _random_lines(random: StudyResults | None) -> list[str]:
-    """The table of two columns in folds drawn at random."""
+    """The same table with folds drawn at random, for two columns."""
     if random is None:
         return []
     columns = ("AA-kNN", "SA-BFGS")
-    lines = ["", "The same numbers with folds drawn at random, draw by draw:", ""]
+    lines = ["", "The same numbers with folds drawn at random, for each draw:", ""]
     lines += [f"| Candidate | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     for candidate in random.candidates:
         drawn = [cells_of_repeats(random, candidate, "Yeast", column) for column in columns]

@@ -25,9 +25,9 @@ def learned(paper: StudyResults, fixed: StudyResults, random: StudyResults | Non
         _places_point(paper, nested),
         _little_to_win_point(paper),
         _same_optimum_point(paper),
-        "**Two rows of the paper stay out of reach:** s-BU_3DFE, probably because the file that circulates is another "
-        "one, and the artificial dataset (Section 5.2 of the paper, equations 16 to 21), which with the printed "
-        "generator is far easier than the published figures.",
+        "**Two rows of the paper are not reproduced:** s-BU_3DFE, probably because the available file is another one, "
+        "and the artificial dataset (Section 5.2 of the paper, equations 16 to 21): with the printed generator all "
+        "algorithms are far better than the published figures.",
         _open_point(paper),
     ]
     lines = ["## What we learned", "", *(f"{number}. {point}" for number, point in enumerate(points, start=1)), ""]
@@ -43,7 +43,7 @@ def learned(paper: StudyResults, fixed: StudyResults, random: StudyResults | Non
 
 @cache
 def matches_of(results: StudyResults, column: str = "") -> tuple[Match, ...]:
-    """All cells that the paper has too, found once."""
+    """All cells that are also in the paper."""
     return tuple(match_published(results, column=column))
 
 
@@ -53,7 +53,7 @@ def cells_of(results: StudyResults, candidate: str, prefix: str, column: str = "
 
 
 def cells_of_repeats(results: StudyResults, candidate: str, prefix: str, column: str = "") -> list[list[Match]]:
-    """The cells of `cells_of`, once for each repeat of the study alone."""
+    """The cells of `cells_of`, separately for each repeat of the study."""
     n_repeats = int(results.study["repeats"])
     found: list[list[Match]] = [[] for _ in range(n_repeats)]
     for match in cells_of(results, candidate, prefix, column):
@@ -74,39 +74,39 @@ def _folds_point(paper: StudyResults, fixed: StudyResults, random: StudyResults 
     jaffe = {k: cells_of(fixed, f"AA-kNN (k={k})", "SJAFFE") for k in (5, 7)}
     return (
         "**The published folds are chunks in file order**, at least those of AA-kNN on the Yeast sets, Natural Scene, "
-        f"Movie and s-JAFFE. With them, four neighbours give {count_text(neighbours[4])} Yeast means of the AA-kNN "
-        f"column (three {_count(neighbours[3])}, five {_count(neighbours[5])}), and the unregularised maximum of the "
-        f"likelihood gives {count_text(optimum)} of the SA-BFGS column. The latter identifies no algorithm: of the "
-        f"same cells tuned settings give {others}, and the mean, which learns nothing from the features, "
+        f"Movie and s-JAFFE. With them, four neighbours reproduce {count_text(neighbours[4])} Yeast means of the "
+        f"AA-kNN column (three {_count(neighbours[3])}, five {_count(neighbours[5])}), and the unregularised maximum "
+        f"of the likelihood {count_text(optimum)} of the SA-BFGS column. The latter identifies no algorithm: of the "
+        f"same cells tuned settings reproduce {others}, and the mean, which learns nothing from the features, "
         f"{count_text(mean)}. "
-        "The evidence for the folds are the standard deviations, of those that are printed as more than one unit of "
-        "their last digit; they agree if they do within 10 % or one unit. Four neighbours give "
+        "The evidence for the folds are the standard deviations that are printed as more than one unit of their last "
+        "digit; they agree if they do within 10 % or one unit. Four neighbours reproduce "
         f"{_deviations(neighbours[4])} in the AA-kNN column and the unregularised maximum {_deviations(optimum)} in "
-        f"the SA-BFGS column; the mean in the same chunks gives {_deviations(mean_there)} and {_deviations(mean)}, so "
-        f"that those of the SA-BFGS column belong mostly to the chunks. {_random_folds(random)}Of a single neighbour "
-        f"on Natural Scene and Movie {_deviations(one)} agree. On s-JAFFE seven neighbours give {_count(jaffe[7])} of "
-        f"{len(jaffe[7])} means (five {_count(jaffe[5])}) in file order, and no number up to 40 does in random folds "
-        "(`tests/experiments/test_reproduction.py`); of the deviations only "
-        f"{_deviations(jaffe[7])} agree."
+        f"the SA-BFGS column; the mean in the same chunks reproduces {_deviations(mean_there)} and "
+        f"{_deviations(mean)}, so that those of the SA-BFGS column depend mostly on the chunks. "
+        f"{_random_folds(random)}Of a single neighbour on Natural Scene and Movie {_deviations(one)} agree. On s-JAFFE "
+        f"seven neighbours reproduce {_count(jaffe[7])} of {len(jaffe[7])} means (five {_count(jaffe[5])}) in file "
+        "order, and no number up to 40 does in random folds (`tests/experiments/test_reproduction.py`); of the "
+        f"deviations only {_deviations(jaffe[7])} agree."
     )
 
 
 def _random_folds(random: StudyResults | None) -> str:
-    """In how many conclusive deviations random folds agree with the two columns: extremes over the repeats."""
+    """A sentence on the conclusive deviations of two columns that agree in random folds, at least and at most."""
     if random is None:
         return ""
     ranges = []
     for candidate in ("AA-kNN (k=4)", "SA-BFGS"):
-        counts = [_telling(cells)[0] for cells in cells_of_repeats(random, candidate, "Yeast")]
+        counts = [conclusive_deviations(cells)[0] for cells in cells_of_repeats(random, candidate, "Yeast")]
         ranges.append(f"{min(counts)} to {max(counts)}")
     return (
-        "In folds drawn at random, of which the paper's text speaks, four neighbours and the maximum give "
+        "In folds drawn at random, as described in the paper's text, four neighbours and the maximum reproduce "
         f"{' and '.join(ranges)} of them ({random.study['repeats']} draws). "
     )
 
 
 def as_column_of(paper: StudyResults, column: str) -> dict[str, list[Match]]:
-    """The tuned candidates, all compared with one column of the paper on the Yeast sets; without the baseline."""
+    """The cells of each tuned candidate but the baseline, compared with one column of the paper on the Yeast sets."""
     names = [name for name in paper.candidates if name != paper.baseline]
     return {name: cells_of(paper, name, "Yeast", column=column) for name in names}
 
@@ -116,14 +116,14 @@ def _count(matches: list[Match]) -> int:
 
 
 def _deviations(matches: list[Match]) -> str:
-    agree, telling = _telling(matches)
-    return f"{agree} of {telling}"
+    agree, total = conclusive_deviations(matches)
+    return f"{agree} of {total}"
 
 
-def _telling(matches: list[Match]) -> tuple[int, int]:
-    """Number of deviations that agree, and of those that are conclusive."""
-    telling = [match for match in matches if match.deviation_is_conclusive]
-    return sum(match.deviation_agrees for match in telling), len(telling)
+def conclusive_deviations(matches: list[Match]) -> tuple[int, int]:
+    """Number of conclusive deviations that agree, and of all conclusive ones."""
+    conclusive = [match for match in matches if match.deviation_is_conclusive]
+    return sum(match.deviation_agrees for match in conclusive), len(conclusive)
 
 
 def _neighbours_point(paper: StudyResults, fixed: StudyResults) -> str:
@@ -137,8 +137,8 @@ def _neighbours_point(paper: StudyResults, fixed: StudyResults) -> str:
     ]
     return (
         f"**The published AA-kNN is a single neighbour on Natural Scene ({one[0]} cells) and Movie ({one[1]}).** The "
-        f"Kullback-Leibler divergence on Movie is as printed, {printed.mean} ± {printed.std}, only with a floor of "
-        "about 1e-4 under predicted zeros instead of machine epsilon (`tests/experiments/test_reproduction.py`). On "
+        f"Kullback-Leibler divergence on Movie is as printed, {printed.mean} ± {printed.std}, only if predicted zeros "
+        "are replaced by about 1e-4 instead of machine epsilon (`tests/experiments/test_reproduction.py`). On "
         f"the Yeast sets selection chose {min(chosen)} to {max(chosen)} neighbours here, where the published column "
         "is that of four."
     )
@@ -153,7 +153,7 @@ def _mean_point(paper: StudyResults, nested: StudyResults | None) -> str:
     )
     return (
         f"**The mean of the training distributions beats {worse} of {total} published cells** of the real datasets "
-        f"({left_out(paper)}): {each}. The paper's tables do not print it. Of our six, {here}."
+        f"({left_out(paper)}): {each}. The paper's tables do not contain it. Of our six, {here}."
     )
 
 
@@ -164,7 +164,7 @@ def left_out(paper: StudyResults) -> str:
 
 
 def _wins_text(results: StudyResults) -> str:
-    """In which cells the six beat the baseline."""
+    """A clause on the cells in which the six beat the baseline."""
     board = board_of(results)
     rows, mean = [results.datasets.index(name) for name in board.datasets], results.candidates.index(results.baseline)
     mean_losses = {measure: results.losses(measure)[rows, mean] for measure in board.losses}
@@ -197,11 +197,11 @@ def _places_point(paper: StudyResults, nested: StudyResults | None) -> str:
     shown = ["shows" if test.friedman["F_p"] < ALPHA else "does not show" for test in tests]
     says = shown[0] if len(set(shown)) == 1 else " and, under `nested`, ".join(shown)
     return (
-        "**With settings chosen by the same protocol, the algorithms change places.** Average ranks of the six on "
-        f"Kullback-Leibler, under `geng2016`: {ranks_text(paper, KL)}.{there} A test that counts every family once, "
-        f"by its mean loss relative to {paper.baseline}, {says} a difference (p = {p_values}; with "
-        f"{len(board.families)} families only large ones could be seen, "
-        "[below](#which-differences-can-be-trusted)). First on Kullback-Leibler, under "
+        "**With settings chosen by the same protocol, the order of the algorithms is different.** Average ranks of the "
+        f"six on Kullback-Leibler, under `geng2016`: {ranks_text(paper, KL)}.{there} A test that counts every family "
+        f"once, by its mean loss relative to {paper.baseline}, {says} a difference (p = {p_values}; with "
+        f"{len(board.families)} families only large ones can be significant, "
+        "[below](#which-differences-are-significant)). First on Kullback-Leibler, under "
         f"`geng2016`: {'; '.join(first)}."
     )
 
@@ -223,8 +223,8 @@ def _little_to_win_point(paper: StudyResults) -> str:
     inside = [skill for name, skill in skills.items() if name.startswith("Yeast")]
     outside = {name: skills[name] for name in paper.averaged if not name.startswith("Yeast")}
     return (
-        f"**On the Yeast sets the six win little:** the best of them takes {min(inside):.1%} to "
-        f"{max(inside):.1%} of the mean's Kullback-Leibler divergence away; on {', '.join(outside)} it is "
+        f"**On the Yeast sets the six have little skill:** the best of them removes {min(inside):.1%} to "
+        f"{max(inside):.1%} of the mean's Kullback-Leibler divergence; on {', '.join(outside)} it is "
         f"{min(outside.values()):.0%} to {max(outside.values()):.0%}. Models made since are compared on the "
         f"[leaderboard](leaderboard.md), on folds of their own. {len(inside)} of the {len(paper.averaged)} real "
         "datasets are these Yeast sets with one and the same X, so that average ranks over datasets are mostly about "
@@ -239,28 +239,28 @@ def _same_optimum_point(paper: StudyResults) -> str:
     inside = [abs(value) for name, value in ratio.items() if name.startswith("Yeast")]
     outside = ", ".join(f"{name} {ratio[name]:+.1%}" for name in paper.averaged if not name.startswith("Yeast"))
     return (
-        "**SA-IIS and SA-BFGS climb the same concave function**, up to the penalty of SA-BFGS. With stopping point and "
-        "penalty chosen by validation their Kullback-Leibler divergences under `geng2016` differ by at most "
+        "**SA-IIS and SA-BFGS maximise the same concave function**, up to the penalty of SA-BFGS. With stopping point "
+        "and penalty chosen by validation their Kullback-Leibler divergences under `geng2016` differ by at most "
         f"{max(inside):.2%} on the Yeast sets. Elsewhere SA-IIS is above SA-BFGS by: {outside}."
     )
 
 
 def _open_point(paper: StudyResults) -> str:
-    text = "Ends of grids were chosen; notes below the table of settings name them. " if grid_end_notes(paper) else ""
+    text = "Ends of grids were chosen; notes below the table of settings list them. " if grid_end_notes(paper) else ""
     if natural_limit_notes(paper):
         text += (
-            "In places an end of a grid was chosen that the study takes for a limit; the notes there say how little "
-            "the loss still changed. "
+            "Some of the chosen ends are limits of the parameter by the study's definition; for these the notes state "
+            "how little the loss still changed. "
         )
     return (
-        f"**What is still open:** {text}Selection uses only Kullback-Leibler; another criterion chooses other "
-        "settings, and with them other ranks. Grids and one kernel width were set with the same data in view "
+        f"**Limitations:** {text}Selection uses only Kullback-Leibler; another criterion chooses other settings, and "
+        "the ranks change with them. Grids and one kernel width were set after trials on the same data "
         "([how it was run](#how-it-was-run))."
     )
 
 
 def other_machines(results: StudyResults) -> str:
-    """Say how many records come from a machine with other versions than the header names; empty if none does."""
+    """A sentence on the records from a machine with other versions than in the header; empty if there are none."""
     records = [*results.selections, *results.evaluations]
     others = [record for record in records if _ran_elsewhere(record, results.header["versions"])]
     if not others:
@@ -269,8 +269,8 @@ def other_machines(results: StudyResults) -> str:
     datasets = ", ".join(dict.fromkeys(record["dataset"] for record in others))
     return (
         f"{len(others)} of the {len(records):,} tasks ({names} on {datasets}) ran on another machine, so that their "
-        "times cannot be compared, nor the sums that hold them; [studies/](../studies/README.md) says how far results "
-        "of both machines agree."
+        "times cannot be compared, nor sums that contain them; [studies/](../studies/README.md) describes how well "
+        "results of both machines agree."
     )
 
 
@@ -282,7 +282,7 @@ def _ran_elsewhere(record: Record, versions: dict[str, str]) -> bool:
 
 
 def study_file(results: StudyResults, folder: str = "") -> str:
-    """Name the study file that made the records, and say whether the package still contains it."""
+    """Sentences that name the study file of the records, and whether the package still contains it."""
     name = results.study["name"]
     folder = folder or name
     text = (
@@ -309,7 +309,7 @@ def study_file(results: StudyResults, folder: str = "") -> str:
 
 
 def worse_than_the_mean(paper: StudyResults) -> dict[str, tuple[int, int]]:
-    """How many published cells of each algorithm our mean baseline beats on the same folds, and of how many."""
+    """For each algorithm, the numbers of published cells that are worse than our mean baseline, and of all cells."""
     mean = paper.candidates.index(paper.baseline)
     means = {m: dict(zip(paper.datasets, paper.means(m)[:, mean], strict=True)) for m in paper.measures}
     found: dict[str, list[bool]] = {}
@@ -318,7 +318,7 @@ def worse_than_the_mean(paper: StudyResults) -> dict[str, tuple[int, int]]:
             continue
         cell = match.published
         baseline = means[cell.measure][match.dataset]
-        unit = 0.5 * 10.0**-cell.decimals  # what rounding may hide
+        unit = 0.5 * 10.0**-cell.decimals  # the largest error of rounding
         is_similarity = MEASURES[cell.measure].higher_is_better
         worse = cell.mean + unit < baseline if is_similarity else cell.mean - unit > baseline
         found.setdefault(match.candidate, []).append(bool(worse))

@@ -18,13 +18,12 @@ def tests_text(paper: StudyResults) -> str:
     """Average ranks with the tests over datasets, once with all datasets and once with every family counted as one."""
     rivals = [name for name in paper.candidates if name != paper.baseline]
     lines = [
-        "The ten Yeast datasets share their features. Tests that count them as ten find too much, so each is done "
-        f"twice: on all {len(paper.averaged)} datasets, and with each of the {len(paper.families)} families counted "
-        f"once, by its mean loss relative to {paper.baseline}. {paper.baseline} takes no part: a baseline that is "
-        "worse than the others would alone make the tests significant. "
-        "p is that of Iman and Davenport, the difference that "
-        f"of Nemenyi, at level {ALPHA}; no correction for six measures. All tests are in "
-        "[statistics.md](../studies/tkde2016/statistics.md).",
+        "The ten Yeast datasets share their features. If a test counts them as ten, too many differences are "
+        f"significant, so each test is done twice: on all {len(paper.averaged)} datasets, and with each of the "
+        f"{len(paper.families)} families counted once, by its mean loss relative to {paper.baseline}. "
+        f"{paper.baseline} is not tested: a baseline that is worse than all others would make the tests significant. "
+        f"p is that of Iman and Davenport, the critical difference that of Nemenyi, at level {ALPHA}, without "
+        "correction for six measures. All tests are in [statistics.md](../studies/tkde2016/statistics.md).",
         "",
         "| Measure | p, all | difference of ranks, all | p, families | difference, families |",
         "|---|---:|---:|---:|---:|",
@@ -41,8 +40,8 @@ def tests_text(paper: StudyResults) -> str:
     lines += [
         "",
         "With each family counted once, a difference between them "
-        f"is shown by {', '.join(found) or 'no measure'}: {len(paper.families)} families are few, so that only large "
-        "differences could be. Pairs whose average ranks differ by more than the critical difference, with the number "
+        f"is significant for {', '.join(found) or 'no measure'}: with {len(paper.families)} families only large "
+        "differences can be. Pairs whose average ranks differ by more than the critical difference, with the number "
         "of measures:",
         "",
         *(f"- {name}: {_counted(apart)}" for name, apart in pairs.items()),
@@ -58,8 +57,8 @@ def protocols(paper: StudyResults, nested: StudyResults | None) -> str:
     """The two protocols side by side."""
     if nested is None:
         return (
-            f"{HEADING}Under `nested` the settings of each test chunk are chosen inside the other nine, so that no "
-            "test row takes part in the choice. studies/tkde2016-nested holds no records yet; `make study` runs it, "
+            f"{HEADING}Under `nested` the settings for each test chunk are chosen on the other nine, so that the "
+            "choice does not depend on test rows. studies/tkde2016-nested has no records yet; `make study` runs it, "
             "and this section then shows both side by side.\n"
         )
     both = [name for name in paper.averaged if name in nested.averaged]
@@ -68,8 +67,8 @@ def protocols(paper: StudyResults, nested: StudyResults | None) -> str:
     ends = grid_end_notes(nested) + natural_limit_notes(nested) or ["none was chosen"]
     return "\n".join(
         [
-            f"{HEADING}Under `nested` the settings of each test chunk are chosen inside the other nine. Each cell: "
-            f"under `geng2016` / under `nested`, on the same test chunks. {study_file(paper)} For `nested`: "
+            f"{HEADING}Under `nested` the settings for each test chunk are chosen on the other nine. Each cell has the "
+            f"values under `geng2016` / `nested`, on the same test chunks. {study_file(paper)} For `nested`: "
             f"{study_file(nested, 'tkde2016-nested')} {other_machines(nested)}",
             "",
             *(demoted(table.to_markdown()) for table in shown),
@@ -85,14 +84,14 @@ def protocols(paper: StudyResults, nested: StudyResults | None) -> str:
 
 
 def demoted(markdown: str) -> str:
-    """A table of a study, one heading deeper."""
+    """A table of a study, with a heading of the next lower level."""
     return markdown.replace("### ", "#### ", 1)
 
 
 def protocol_table(
     paper: StudyResults, nested: StudyResults, measure: str, datasets: list[str], names: list[str]
 ) -> TextTable:
-    """One measure under both protocols; below, in how many cells nested is worse, and by how much of the loss."""
+    """A table of one measure under both protocols; the last rows are how often, and by how much, nested is worse."""
     tables = []
     for results in (paper, nested):
         rows = [results.datasets.index(name) for name in datasets]

@@ -1,7 +1,7 @@
 """Claims of the paper about its results, checked one by one on the results of a study.
 
 A claim that compares algorithms is counted in cells (dataset × measure), family by family of datasets that share their
-features. Claims about time are in `time_claims`. Causes that the paper names are left out: a comparison of results
+features. Claims about time are in `time_claims`. Causes that the paper states are not checked: a comparison of results
 cannot test them.
 """
 
@@ -27,18 +27,18 @@ _NOT_ALL_SIX = "Not all six algorithms took part."
 HOLDS, PARTLY, FAILS, UNKNOWN = "holds", "holds in part", "does not hold", "cannot be checked here"
 HOLDS_BY_DATASET = "holds, but not with every family counted once"
 RULE = (
-    "A claim that compares algorithms is counted in cells (dataset × measure). In a cell one is better if its loss is "
-    f"more than {ROPE:.0%} below the other's; with less there is no clear difference. A claim holds in a family of "
-    "datasets that share their features if it does in more than half of the cells there, and it holds altogether only "
-    "if it does so in every family. In a family where it does not, it is reversed if the other one is better in more "
-    "than half of the cells, mixed if one or the other is better in more than half of them but neither alone is, and "
-    "without a clear difference otherwise. An order of average ranks holds if every step ≻ of it does, with every "
-    "dataset counted once; = asks for nothing between the two. With every family counted once, ranks are averaged in "
-    "each family first. If the ranks were in random order, half the steps of an order without = would hold on average. "
-    "Kendall's τ-b is 1 for the same order with the same ties, -1 for the reverse one, and 0 on average for one drawn "
-    "at random. Claims with a rule of their own state it. Causes that the paper names are not checked: comparing "
-    "results cannot test them. Nor are claims without a yardstick, such as clear advantages of specialised algorithms, "
-    "PT algorithms that are slightly worse on the Chebyshev distance, or a PT-Bayes that is much worse on real data."
+    "A claim that compares algorithms is counted in cells (dataset × measure). In a cell an algorithm is better if its "
+    f"loss is more than {ROPE:.0%} below that of the other; otherwise there is no clear difference. A claim holds in a "
+    "family of datasets that share their features if it does in more than half of the cells of the family, and it "
+    "holds altogether only if it does so in every family. In a family where it does not hold, it is reversed if the "
+    "other algorithm is better in more than half of the cells, mixed if one or the other is better in more than half "
+    "of them but neither alone is, and without a clear difference otherwise. An order of average ranks holds if every "
+    "step ≻ does, with every dataset counted once; = requires nothing. With every family counted once, ranks are first "
+    "averaged in each family. In a random order, half the steps of an order without = hold on average. Kendall's τ-b "
+    "is 1 for the same order with the same ties, -1 for the reverse order, and 0 on average for a random one. Claims "
+    "with other rules state them. Causes that the paper states are not checked: comparing results cannot test them. "
+    "Nor are claims without a quantitative criterion, such as clear advantages of specialised algorithms, PT "
+    "algorithms that are slightly worse on the Chebyshev distance, or a PT-Bayes that is much worse on real data."
 )
 
 
@@ -52,7 +52,7 @@ class Verdict:
 
 
 def check_claims(results: StudyResults) -> list[Verdict]:
-    """Check the paper's claims on the results of a study; those about time are with the time table."""
+    """Check the paper's claims on the results of a study, except those about time."""
     board = board_of(results)
     if len(board.algorithms) < 2 or not board.datasets:
         return []
@@ -98,7 +98,7 @@ def _compare(board: Board, better: dict[str, int], worse: dict[str, int], per_ce
 
 
 def _clearly_less(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Where a loss is below another by more than what makes no difference in practice."""
+    """Where a loss is below another by more than the fraction that makes no difference in practice."""
     return np.asarray(one < (1.0 - ROPE) * other)
 
 
@@ -124,7 +124,7 @@ def _steps(order: str, algorithms: list[str], ranks: FloatArray) -> list[bool]:
 
 
 def _kept(order: str, algorithms: list[str], ranks: FloatArray) -> tuple[bool, str]:
-    """Whether all steps of an order are kept; and in words how many, and Kendall's rank correlation."""
+    """Check whether all steps of an order hold; return also a text with their number and Kendall's rank correlation."""
     kept = _steps(order, algorithms, ranks)
     words = order.split()
     places = np.cumsum([0, *(sign != "=" for sign in words[1::2])])
@@ -228,7 +228,7 @@ def _best_in_most(board: Board) -> Verdict:
     best = {name: board.count(partial(_is_best, j)) for j, name in enumerate(board.algorithms)}
     paper = published_board(board)
     text = (
-        "SA-BFGS has the lowest loss of the six, alone or with others and by however little, in "
+        "SA-BFGS has the lowest loss of the six, possibly tied and however small the difference, in "
         f"{_all_cells(board, best['SA-BFGS'])} cells"
     )
     if paper.datasets:
@@ -270,10 +270,10 @@ def _measures_differ(board: Board) -> Verdict:
         claim,
         f"{_in_families(kept, len(board.families))} for ranks; for differences of more than {ROPE:.0%} on "
         f"{sum(clear_counts.values())} of {len(board.datasets)} datasets",
-        f"Datasets on which not all measures rank the algorithms alike, by however little they differ: {apart}. It "
-        "holds in a family if there are more than half of its datasets. "
-        f"Datasets on which one is better than another by one measure and worse by another one, both by more than "
-        f"{ROPE:.0%}: {clearly}.",
+        f"Datasets on which not all measures rank the algorithms equally, however small the differences: {apart}. The "
+        "claim holds in a family if these are more than half of its datasets. "
+        f"Datasets on which an algorithm is better than another by one measure and worse by another measure, both by "
+        f"more than {ROPE:.0%}: {clearly}.",
     )
 
 
@@ -292,7 +292,7 @@ def _artificial_order(board: Board) -> Verdict:
         claim,
         HOLDS if holds else FAILS,
         f"Here, average ranks over the measures: {_show(board.algorithms, ranks)} ({steps}). One training set and one "
-        "test set: there is no deviation to judge it by.",
+        "test set, so that there is no standard deviation.",
     )
 
 
@@ -301,7 +301,7 @@ def _near_zero(results: StudyResults, board: Board) -> Verdict:
     named = {plain(name): name for name in board.datasets if plain(name) in ("humangene", "naturalscene")}
     others = [name for name in board.datasets if name not in named.values()]
     if not named or not others or not {"clark", "canberra"} <= set(board.losses):
-        return Verdict(claim, UNKNOWN, "It needs Human Gene or Natural Scene, another dataset, Clark and Canberra.")
+        return Verdict(claim, UNKNOWN, "This needs Human Gene or Natural Scene, another dataset, Clark and Canberra.")
     rest = [board.datasets.index(name) for name in others]
     parts, kept = [], []
     for name in named.values():
@@ -315,9 +315,9 @@ def _near_zero(results: StudyResults, board: Board) -> Verdict:
                 f"{bound:.3g}), larger than on every other dataset for {larger} of {len(there)} algorithms (elsewhere "
                 f"at most {elsewhere.max():.3f})"
             )
-    shares = {name: results.info[name]["near_zero_share"] for name in board.datasets}
-    near = ", ".join(f"{shares[name]:.1%} on {name}" for name in named.values())
-    most = max(shares[name] for name in others)
+    fractions = {name: results.info[name]["near_zero_share"] for name in board.datasets}
+    near = ", ".join(f"{fractions[name]:.1%} on {name}" for name in named.values())
+    most = max(fractions[name] for name in others)
     verdict = HOLDS if all(kept) else PARTLY if any(kept) else FAILS
     if len(named) < 2:
         verdict = f"holds for {next(iter(named.values()))}" if verdict == HOLDS else verdict
@@ -326,7 +326,7 @@ def _near_zero(results: StudyResults, board: Board) -> Verdict:
 
 
 def _beats_the_mean(results: StudyResults, board: Board) -> Verdict:
-    claim = "(Not asked in the paper) Every algorithm beats the mean of the training distributions."
+    claim = "(Not in the paper) Every algorithm beats the mean of the training distributions."
     mean = results.candidates.index(results.baseline)
     rows = [results.datasets.index(name) for name in board.datasets]
     baseline = {measure: results.losses(measure)[rows, mean] for measure in board.losses}
@@ -341,7 +341,8 @@ def _beats_the_mean(results: StudyResults, board: Board) -> Verdict:
     return Verdict(
         claim,
         _in_families([family for family, cells in lost.items() if not cells], len(lost)),
-        "Here a family counts only if every algorithm wins every cell of it, by however little. Cells won: "
+        "This holds in a family only if every algorithm is better in every cell of it, however small the difference. "
+        "Cells in which it is: "
         f"{'; '.join(parts)}.",
     )
 

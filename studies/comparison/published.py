@@ -1,6 +1,6 @@
-"""The result tables of Geng (2016), ours side by side with them, and reasons for the differences.
+"""The result tables of Geng (2016), compared with ours, and reasons for the differences.
 
-``published.csv`` holds every cell of these tables as printed.
+``published.csv`` contains every cell of these tables as printed.
 """
 
 import csv
@@ -22,9 +22,9 @@ TOLERANCE = 0.02
 _PERCENT = f"{100 * TOLERANCE:g} %"
 RULE = (
     f"A cell agrees if the means differ by at most {_PERCENT} of the printed loss, or by one unit of the last printed "
-    f"digit. The loss is a distance itself, and 1 − s for a similarity s. By the loose rule, {_PERCENT} of any printed "
-    "number, nearly every high similarity agrees; both counts are shown. Cells are not independent: all six "
-    "measures judge the same predictions, and with two or three labels Chebyshev is 1 − intersection exactly."
+    f"digit. The loss is the value of a distance, and 1 − s for a similarity s. By the loose rule, {_PERCENT} of any "
+    "printed number, nearly every high similarity agrees; both counts are shown. Cells are not independent: all six "
+    "measures are of the same predictions, and with two or three labels Chebyshev is 1 − intersection exactly."
 )
 
 
@@ -87,7 +87,7 @@ class Match:
     def agrees(self) -> bool:
         """Whether both means are equal within 2 % of the printed loss or one unit of the last printed digit.
 
-        The loss is a distance itself, and 1 − s for a similarity s: of a cosine of 0.99, 2 % are 0.0002.
+        The loss is the value of a distance, and 1 − s for a similarity s: for a cosine of 0.99, 2 % are 0.0002.
         """
         loss = self.published.mean
         if MEASURES[self.published.measure].higher_is_better:
@@ -100,18 +100,18 @@ class Match:
         return self._within(TOLERANCE * self.published.mean)
 
     def _within(self, tolerance: float) -> bool:
-        # 1e-9: a difference of exactly one printed unit counts, whatever its rounding error
+        # 1e-9 for rounding: a difference of exactly one printed unit agrees
         return abs(self.difference) <= max(tolerance, 10.0**-self.published.decimals) * (1 + 1e-9)
 
     @property
     def rounds_to_it(self) -> bool:
-        """Whether our mean, rounded to as many digits, is the published one."""
+        """Whether our mean, rounded to as many digits, equals the published one."""
         places = self.published.decimals
         return f"{self.ours:.{places}f}" == f"{self.published.mean:.{places}f}"
 
     @property
     def deviation_is_conclusive(self) -> bool:
-        """Whether the published deviation exceeds one unit of its last digit; a smaller one agrees with 0, too."""
+        """Whether the published deviation exceeds one unit of its last digit; a smaller one would agree with 0."""
         return self.published.std is not None and self.published.std > 10.0**-self.published.std_decimals * (1 + 1e-9)
 
     @property
@@ -129,7 +129,7 @@ class Match:
 
 
 def algorithm_of(candidate: str) -> str:
-    """The algorithm that a candidate's name begins with, in plain letters.
+    """The algorithm at the beginning of a candidate's name, in lower case letters without hyphens.
 
     Examples
     --------
@@ -142,8 +142,8 @@ def algorithm_of(candidate: str) -> str:
 def match_published(results: StudyResults, *, column: str | None = None) -> list[Match]:
     """Find the published cells that belong to the datasets, candidates and measures of a study.
 
-    A candidate is compared with the algorithm that its name begins with, such as ``AA-kNN (k=4)`` with AA-kNN; or all
-    are with one ``column`` of the paper, such as the mean of the training distributions with SA-BFGS.
+    A candidate is compared with the algorithm at the beginning of its name, such as ``AA-kNN (k=4)`` with AA-kNN; with
+    ``column``, all candidates are compared with that column of the paper.
     """
     cells = {(plain(c.dataset), plain(c.algorithm), c.measure): c for c in load_published()}
     matches = []
@@ -158,7 +158,7 @@ def match_published(results: StudyResults, *, column: str | None = None) -> list
 
 
 def count_text(matches: Sequence[Match]) -> str:
-    """Say how many cells agree, such as ``55 of 60``, or ``55 of 60 (loosely 60)`` where the loose rule counts more."""
+    """Text with the number of cells that agree: ``55 of 60``, or ``55 of 60 (loosely 60)`` if that differs."""
     strict, loose = sum(m.agrees for m in matches), sum(m.agrees_loosely for m in matches)
     return f"{strict} of {len(matches)}" + (f" (loosely {loose})" if loose != strict else "")
 
@@ -189,7 +189,7 @@ def published_table(results: StudyResults, measure: str) -> TextTable:
 
 
 def published_frame(results: StudyResults) -> list[dict[str, Any]]:
-    """All cells that both have, one line each, in full."""
+    """One record for each cell that both have, with all digits."""
     return [
         {
             "measure": match.published.measure,
@@ -207,7 +207,7 @@ def published_frame(results: StudyResults) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why cells may differ, and whether it concerns a match."""
+    """A reason why cells may differ, and a function that selects the cells."""
 
     applies: Callable[[Match], bool]
     text: str
@@ -224,20 +224,20 @@ def _on(dataset: str) -> Callable[[Match], bool]:
 REASONS = (
     Reason(
         _on("Artificial"),
-        "Artificial: the published table does not follow from the printed generator and sampling. With them every "
-        "algorithm is far better, the unregularised maximum of the likelihood among them, which leaves no "
-        "freedom. We report both and tune towards neither.",
+        "Artificial: the printed generator and sampling do not reproduce the published table. With them every "
+        "algorithm is far better, also the unregularised maximum of the likelihood, which has no settings. We report "
+        "both and tune towards neither.",
     ),
     Reason(
         _on("s-BU_3DFE"),
-        "s-BU_3DFE: the file that circulates under this name is probably not the one behind the paper: neither chunks "
-        "in file order nor random folds give the published row of AA-kNN with any number of neighbours that we tried, "
-        "up to 1,000 (tests/experiments/test_reproduction.py).",
+        "s-BU_3DFE: the available file of this name is probably not that of the paper: neither chunks in file order "
+        "nor random folds reproduce the published row of AA-kNN with any number of neighbours that we tried, up to "
+        "1,000 (tests/experiments/test_reproduction.py).",
     ),
     Reason(
         _of("PT-Bayes"),
-        "PT-Bayes: the paper does not state if the covariance is full or diagonal, nor how a singular one is treated; "
-        "and it draws a sample where we use the exact weights, of which the sample is a noisy version.",
+        "PT-Bayes: the paper does not state whether the covariance is full or diagonal, nor how a singular one is "
+        "treated; and it draws a sample where we use the exact weights, which the sample approximates.",
     ),
     Reason(
         _of("PT-SVM"),
@@ -246,9 +246,9 @@ REASONS = (
     ),
     Reason(
         _of("AA-kNN"),
-        "AA-kNN: the published column is what 4 neighbours give on the Yeast sets, a single one on Natural Scene and "
-        "Movie, and 7 on s-JAFFE, in all cells but one. Other numbers of neighbours give other figures, and more "
-        "neighbours mostly give better ones.",
+        "AA-kNN: the published column is reproduced by 4 neighbours on the Yeast sets, a single one on Natural Scene "
+        "and Movie, and 7 on s-JAFFE, in all cells but one. With other numbers of neighbours the values differ; with "
+        "more neighbours most are better.",
     ),
     Reason(
         _of("AA-BP"),
@@ -257,17 +257,17 @@ REASONS = (
     ),
     Reason(
         _of("SA-IIS"),
-        "SA-IIS: it climbs the same concave function as SA-BFGS without a penalty, so that its figures are those of "
-        "the start and of the iteration at which it stopped, which the paper does not state. From numpy.eye(q, c), "
-        "the start in the code published with the paper, 150 iterations give the column on the Yeast sets and 50 on "
-        "s-JAFFE and Natural Scene (tests/maxent/test_start.py); ours starts at zeros and stops by validation.",
+        "SA-IIS: it maximises the same concave function as SA-BFGS without a penalty, so that its values depend on the "
+        "start and on the number of iterations, which the paper does not state. From numpy.eye(q, c), the start in the "
+        "code published with the paper, 150 iterations reproduce the column on the Yeast sets and 50 those on s-JAFFE "
+        "and Natural Scene (tests/maxent/test_start.py); ours starts at zeros, and validation chooses the number.",
     ),
     Reason(
         _of("SA-BFGS"),
-        "SA-BFGS: on the Yeast sets the published column is compatible with the unregularised maximum, and but for a "
-        "cell with every algorithm that is well tuned. Where there are many features (Natural Scene, s-JAFFE, Movie) "
-        "that maximum is poor; the published figures may be those of an optimiser that stopped before it, or of a "
-        "penalty, which the paper does not state.",
+        "SA-BFGS: on the Yeast sets the published column is compatible with the unregularised maximum and, except for "
+        "one cell, with every tuned algorithm. With many features (Natural Scene, s-JAFFE, Movie) that maximum "
+        "overfits; the published values may be those of an optimiser that stopped before it, or of a penalty, which "
+        "the paper does not state.",
     ),
 )
 
@@ -286,14 +286,14 @@ def agreement_table(results: StudyResults) -> TextTable:
 
 
 def differences(matches: Sequence[Match]) -> list[tuple[str, int]]:
-    """Say why cells differ, and how many each reason concerns; reasons without a cell are left out."""
+    """Reasons why cells differ, with the number of cells of each; reasons without cells are left out."""
     differing = [match for match in matches if not match.agrees]
     counted = [(reason.text, sum(reason.applies(match) for match in differing)) for reason in REASONS]
     return [(text, count) for text, count in counted if count]
 
 
 def agreement_text(results: StudyResults) -> str:
-    """Say in Markdown how many cells agree with the published ones and why others do not, with the tables."""
+    """Write in Markdown how many cells agree with the published ones and why others do not, with the tables."""
     matches = match_published(results)
     agree, loose = sum(match.agrees for match in matches), sum(match.agrees_loosely for match in matches)
     lines = [

@@ -1,7 +1,7 @@
-"""Claims of the paper about the time that its algorithms take, on the artificial dataset as there.
+"""Claims of the paper about the time that its algorithms take, on the artificial dataset as in the paper.
 
-Times differ from run to run and from machine to machine; other tasks of a study may run beside them. A claim is
-therefore decided only where times differ by a factor of two.
+Times differ between runs and machines, and other tasks of a study may run at the same time. A claim is therefore
+decided only if times differ by a factor of two.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from skldl.utils.spelling import plain
 from skldl.utils.typing import FloatArray
 
 MUCH = 2.0
-"""Times differ, and one of two algorithms is much faster, from this factor on."""
-OPEN = "cannot be told from one run"
+"""An algorithm counts as faster than another from this factor on; chosen by hand."""
+OPEN = "undecided from one run"
 RULE = (
-    f"A claim about time is decided only where times differ by a factor of {MUCH:.0f} or more: another run, beside "
-    "other tasks, gives other times. That one algorithm is much faster than another is denied already where it is not "
-    "faster at all. Times that were measured with other versions than those of the study are not compared."
+    f"A claim about time is decided only if times differ by a factor of {MUCH:.0f} or more, because times vary from "
+    "run to run. The claim that one algorithm is much faster than another is also rejected if it is not faster at all. "
+    "Times that were measured with other versions than those of the study are not compared."
 )
 PRINTED = {
     "PT-Bayes": (22, 45),
@@ -32,7 +32,7 @@ PRINTED = {
 
 
 def check_time_claims(results: StudyResults) -> list[Verdict]:
-    """Check what the paper says about training and test times on the artificial dataset, and add the other datasets."""
+    """Check the paper's claims on training and test times on the artificial dataset, with those of other datasets."""
     known = {plain(name): name for name in SIX}
     columns = {known[plain(c)]: j for j, c in enumerate(results.candidates) if plain(c) in known}
     row = next((i for i, name in enumerate(results.datasets) if plain(name) == "artificial"), None)
@@ -69,7 +69,7 @@ def _extreme(
     most: bool = False,
     same: bool = False,
 ) -> Verdict:
-    """Whether the named algorithms, and only they, take least or most, and, if asked, the same."""
+    """Check whether the named algorithms, and no others, take the least or most time and, if ``same``, equal times."""
     parts = {"training": [0], "test": [1], "training and test": [0, 1]}[what]
     ours, printed = ({name: sum(pair[i] for i in parts) for name, pair in some.items()} for some in (times, PRINTED))
     claim = f"{claim} (on the artificial dataset)."

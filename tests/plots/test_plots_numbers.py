@@ -206,7 +206,7 @@ def test_triangle_places_points_by_their_degrees():
     real = next(line for line in display.ax_.lines if line.get_label() == "real").get_xydata()
     np.testing.assert_allclose(real, [[0, 0], [1, 0], [0.5, 0.75**0.5], [0.5, 0.75**0.5 / 3]], atol=1e-12)
     assert len(plots.TernaryDisplay.from_predictions(np.full((500, 3), 1 / 3), np.full((500, 3), 1 / 3)).true) == 100
-    with pytest.raises(DimensionError, match="there are 2 labels"):
+    with pytest.raises(DimensionError, match="there are 2"):
         plots.TernaryDisplay.from_predictions([[0.5, 0.5]], [[0.5, 0.5]])
 
 

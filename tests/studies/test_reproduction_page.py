@@ -68,9 +68,9 @@ def test_in_random_folds_the_deviations_of_the_paper_do_not_come_out(page):
             match = next(m for m in cells if (m.dataset, m.published.measure) == ("Yeast_spo", "clark"))
             own = values[10 * number : 10 * number + 10]
             assert (match.ours, match.deviation) == pytest.approx((own.mean(), own.std(ddof=1)), rel=1e-12)
-        in_order, telling = findings._telling(page.cells_of(fixed, candidate, "Yeast"))
+        in_order, telling = findings.conclusive_deviations(page.cells_of(fixed, candidate, "Yeast"))
         assert in_order >= telling - 1
-        assert all(2 * findings._telling(cells)[0] < telling for cells in repeats)
+        assert all(2 * findings.conclusive_deviations(cells)[0] < telling for cells in repeats)
     text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
     assert "`skldl bench tkde2016-fixed --order shuffled --repeats 3` runs" in text
 
@@ -93,7 +93,7 @@ def test_a_claim_about_time_is_open_where_the_two_runs_differ(page, monkeypatch)
     found = [[Verdict("Fast.", verdict, f"Here {text}. {printed}")] for verdict, text in verdicts.items()]
     monkeypatch.setattr(page, "check_time_claims", lambda results: found[results is nested])
     last = page.claims(paper, nested).splitlines()[-1]
-    open_cell = "**cannot be told: the two runs differ**"
+    open_cell = "**undecided: the two runs differ**"
     assert last == f"| Fast. | {open_cell} | {open_cell} | Here a. {printed} Under `nested`: Here b. |"
     found[1] = found[0]
     assert page.claims(paper, nested).splitlines()[-1] == f"| Fast. | **holds** | **holds** | Here a. {printed} |"

@@ -16,6 +16,7 @@ from skldl.data._labels import rows_with_labels
 from skldl.exceptions import Message, TableError
 from skldl.tabular import column_effects, explain_row, feature_weights
 from skldl.tabular._description import row_hashes, unseen_rows
+from skldl.tabular._explain import EXPLANATION_TITLES, NEIGHBOURS
 from skldl.tabular._prediction import LEVEL, few_rows_note
 
 MAX_LINES = 20  # of a table on the screen; a file has all
@@ -123,9 +124,9 @@ def _explain_row(made: TableModel, frame: pd.DataFrame, row: int) -> tuple[pd.Da
     explanation = explain_row(made.pipeline, frame, row - 1)
     _print_prediction(made, explanation.prediction, row)
     shown = (
-        explanation.table if explanation.how == "neighbours" else explanation.table.rename_axis("feature").reset_index()
+        explanation.table if explanation.how == NEIGHBOURS else explanation.table.rename_axis("feature").reset_index()
     )
-    print_table(shown.head(MAX_LINES), f"{_MEANINGS[explanation.how]}{_cut(len(shown))}")
+    print_table(shown.head(MAX_LINES), f"{EXPLANATION_TITLES[explanation.how][0]}{_cut(len(shown))}")
     return shown, explanation
 
 
@@ -155,13 +156,6 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
         print(more)
     for line in few_rows_note(intervals, LEVEL):
         note(Message("Note: ", line))
-
-
-_MEANINGS = {
-    "contributions": "Contribution of a feature to the logarithm of each degree (weight × value, centred over labels)",
-    "neighbours": "The rows of the training table of which the prediction is the mean",
-    "replacement": "Contribution of a column to each degree, compared with its typical value in this table",
-}
 
 
 def _cut(n_rows: int) -> str:

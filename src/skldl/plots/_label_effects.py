@@ -97,9 +97,10 @@ class LabelEffectsDisplay(Display):
             The drawn display.
         """
         labels = [str(name) for name in explanation.prediction.index]
-        title, meaning = TITLES[explanation.how]
+        from skldl.tabular._explain import EXPLANATION_TITLES, NEIGHBOURS
+
+        title, meaning = EXPLANATION_TITLES[explanation.how]
         table = explanation.table
-        from skldl.tabular._explain import NEIGHBOURS
 
         if explanation.how == NEIGHBOURS:
             pairs = zip(table["training row"], table["distance"], strict=True)
@@ -135,11 +136,3 @@ class LabelEffectsDisplay(Display):
             dark = abs(value) > 0.6 * top if self.signed else value < 0.55 * top
             colour = "white" if dark else "black"
             ax.text(column, row, f"{value:.2g}", ha="center", va="center", fontsize=8, color=colour)
-
-
-TITLES = {
-    "contributions": ("Weight times value of each feature, centred over labels", "contribution to the log-degree"),
-    "neighbours": ("The neighbours in the training table", "their degrees"),
-    "replacement": ("Contribution of each column, compared with its typical value", "change of the degree"),
-}
-"""For each method of explaining a row, the titles of the map and of its scale."""

@@ -19,7 +19,7 @@ from skldl.exceptions import DataError, ModelFileError
 from skldl.persistence import read
 from skldl.tabular import TableEncoder, explain_row
 from skldl.tabular._encoder import Unusual, add_counts
-from skldl.tabular._explain import CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT, replacement_effects, softmax_weights
+from skldl.tabular._explain import EXPLANATION_TITLES, NEIGHBOURS, REPLACEMENT, replacement_effects, softmax_weights
 from skldl.tabular._prediction import COVERS, LEVEL, answer_names, checked_keep, interval_columns
 from skldl.utils.column_names import check_columns
 from skldl.utils.typing import FloatArray
@@ -31,10 +31,6 @@ MAX_FEATURES_SHOWN = 30
 NEAREST_ROWS = 5
 GIVEN, TRUE = COVERS
 NOTHING_UNUSUAL: Unusual = {}
-_MEANINGS = {
-    CONTRIBUTIONS: "Contribution of each feature to the logarithm of each degree",
-    REPLACEMENT: "Contribution of each column to each degree, compared with its typical value in the training table",
-}
 
 
 class Answer(NamedTuple):
@@ -236,7 +232,7 @@ class ServedModel:
             result["neighbours"] = effects.to_dict("records")
             how, effects = REPLACEMENT, replacement_effects(self.pipeline, frame, explained.prediction, typical)
         shown = effects.head(MAX_FEATURES_SHOWN)
-        result["how"], result["meaning"] = how, _MEANINGS[how]
+        result["how"], result["meaning"] = how, EXPLANATION_TITLES[how][0]
         result["features"] = [
             {"feature": str(name), "effects": dict(zip(self.labels, map(float, row), strict=True))}
             for name, row in zip(shown.index, shown.to_numpy(), strict=True)

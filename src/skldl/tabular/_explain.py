@@ -22,6 +22,18 @@ from skldl.utils.typing import FloatArray
 from skldl.utils.validation import check_weights
 
 CONTRIBUTIONS, NEIGHBOURS, REPLACEMENT = "contributions", "neighbours", "replacement"
+EXPLANATION_TITLES = {
+    CONTRIBUTIONS: (
+        "Contribution of each feature to the logarithm of each degree (weight × value, centred over labels)",
+        "contribution to the log-degree",
+    ),
+    NEIGHBOURS: ("Rows of the training table of which the prediction is the mean", "their degrees"),
+    REPLACEMENT: (
+        "Contribution of each column to each degree, compared with its typical value",
+        "change of the degree",
+    ),
+}
+"""For each method of explaining a row, the title of its table and the name of the quantity in the cells."""
 
 
 @dataclass(frozen=True)
