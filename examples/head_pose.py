@@ -41,7 +41,7 @@ def circular_error(predicted, true):
 # On the circle, and cut open
 # ---------------------------
 # ``circular=True`` lets the first label be a neighbour of the last. Without it, the same model gets half of the
-# neighbourhood wrong at the cut. `from_neighbours` refuses angles beyond the interval of the last label without
+# neighbourhood wrong at the cut. `from_neighbours` rejects angles beyond the interval of the last label without
 # ``circular``, so that they are moved to its end here.
 
 X, angle = sample(600, 0)

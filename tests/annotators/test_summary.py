@@ -67,7 +67,7 @@ def test_through_json_and_back():
         else:
             assert [str(value) for value in again.table.columns()[name]] == [str(value) for value in column]
     np.testing.assert_allclose(again.confusion, summary.confusion, rtol=1e-5)
-    assert np.isnan(again.table.informedness).sum() == 1  # a single vote tells nothing
+    assert np.isnan(again.table.informedness).sum() == 1  # unknown from a single vote
     assert (again.model, again.n_raters, again.flagged) == (summary.model, 5, summary.flagged)
 
 

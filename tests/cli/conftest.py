@@ -27,7 +27,7 @@ def here(tmp_path, monkeypatch, faces, faces_model):
 
 @pytest.fixture
 def ratings():
-    """Make a table with numbers, gaps and categories that tell something about the labels."""
+    """Make a table with numbers, gaps and categories on which the labels depend."""
 
     def make(n_rows=600, seed=0):
         rng = np.random.default_rng(seed)

@@ -297,7 +297,7 @@ def test_dense_inverse_that_would_not_fit_is_rejected(monkeypatch):
 
 
 def test_unregularised_optimum_loses_to_the_mean_on_sjaffe(paper_data):
-    """What the README tells a practitioner: without penalty the optimum overfits."""
+    """As the README states, the optimum without penalty overfits."""
     X, D = paper_data("SJAFFE")
     test = np.arange(len(D)) % 10 == 0
     model = SABFGS().fit(X[~test], D[~test])

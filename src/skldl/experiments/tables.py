@@ -30,9 +30,9 @@ _SKILL_NOTE = (
 )
 _FLOOR_NOTE = (
     "Noise floor: the value (± standard error) that the true distributions would have on rows from as many votes. "
-    "Explained: the part of the explainable loss, between the mean and the floor, that the best other candidate takes "
-    "away. Above 100%: the measure is not lowest, in expectation, for the true distributions, so that the floor is no "
-    "bound."
+    "Explained: the fraction of the explainable loss, between the mean and the floor, that the best other candidate "
+    "removes. Above 100%: the expected value of the measure is not lowest for the true distributions, so that the "
+    "floor is no bound."
 )
 _DATASET_COLUMNS = {
     **{name: name for name in ("n_samples", "n_test", "n_features", "n_labels", "near_zero_share")},
