@@ -3,8 +3,8 @@ Age: does it help to learn from neighbouring ages?
 ==================================================
 
 A face at 30 looks much like one at 29 or 31. If each of 80 ages is a class of its own, most classes have few examples
-and the model has no information that neighbouring ages are similar. Label distribution learning began with this problem: every
-face also counts, a little, for the ages beside its own.
+and the model has no information that neighbouring ages are similar. Label distribution learning began with this
+problem: every face also counts, a little, for the ages beside its own.
 
 The data are simulated: 40 features of a face, each a smooth random function of the age (a sum of three sines) plus
 Gaussian noise that is larger for older faces.

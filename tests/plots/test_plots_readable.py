@@ -119,7 +119,7 @@ def test_several_panels_divide_the_place_of_given_axes(make_predictions, check_f
     assert display.figure_ is figure
     plots.LabelCasesDisplay.from_predictions(D[:, :4] / D[:, :4].sum(axis=1, keepdims=True), ax=axes[1])
     check_figure(figure)
-    with pytest.raises(ValueError, match="no place in a grid"):
+    with pytest.raises(ValueError, match="not part of a grid"):
         plots.LabelCasesDisplay.from_predictions(D, ax=figure.add_axes((0, 0, 1, 1)))
 
 
