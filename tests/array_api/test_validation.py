@@ -8,7 +8,7 @@ import pytest
 
 import skldl
 from skldl import AABP, AAKNN, SABFGS, KernelRidgeLDL, MeanDistribution
-from skldl._algorithms import ALGORITHMS
+from skldl._algorithms import ALGORITHMS  # the list of all estimators: a new one is tested without being named here
 from skldl.exceptions import (
     DeviceError,
     DimensionError,

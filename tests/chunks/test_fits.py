@@ -13,7 +13,7 @@ from skldl import AAKNN, SABFGS, SABFGSCV, SAIIS, AutoLDL, MeanDistribution, PTB
 from skldl.chunks import ArrayRows, FolderJournal, IterableRows, ParquetRows, RecordedRows
 from skldl.exceptions import DataError, SampleWeightError
 from skldl.maxent import _moments, _sabfgscv
-from skldl.maxent._folds import Folds
+from skldl.maxent._folds import Folds  # a fit that shows whether its folds are independent takes minutes
 
 FORMS = ("dense", "single", "sparse")
 MODELS = {
@@ -205,7 +205,7 @@ def test_folds_are_those_of_scikit_learn(table):
 
 
 def test_folds_of_a_hash_are_independent_and_of_about_the_same_size():
-    """A contract of the class itself: with rows for which it matters a fit takes minutes."""
+
     hashed = Folds(5)
     found = hashed.of(0, 100_000)
     np.testing.assert_array_equal(found[1234:2000], hashed.of(1234, 766))

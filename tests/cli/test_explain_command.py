@@ -38,7 +38,7 @@ def test_explain_with_labels_that_the_model_does_not_know(here, cli):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # five iterations are too few
 def test_explain_a_model_without_an_intercept(here, cli):
     cli("fit faces.csv --labels 'emo_*' --drop person --model sa-iis --set max_iter=5 --out i.skldl")
-    assert "Contribution of a feature to the logarithm" in cli("explain i.skldl faces.csv --row 3").out
+    assert "Contribution of each feature to the logarithm" in cli("explain i.skldl faces.csv --row 3").out
 
 
 def test_explain_rows_with_one_label_of_several(here, cli):

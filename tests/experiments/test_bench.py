@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skldl.cli import _progress, main
-from skldl.cli._progress import Forecast, show_time, watch
+from skldl.cli._progress import Forecast, show_time, watch  # tests of times need tasks of known duration
 from skldl.experiments import Progress, StudyResults, load_study
 from skldl.experiments.tasks import Task
 

@@ -15,9 +15,9 @@ from scipy import optimize, sparse, special
 from sklearn.exceptions import ConvergenceWarning
 
 from skldl import SABFGS, SAIIS
-from skldl.chunks._arrays import CheckedRows
+from skldl.chunks._arrays import CheckedRows  # the input of Scaling
 from skldl.maxent import _blocks, _saiis
-from skldl.maxent._saiis import Nodes, Scaling, chebyshev_nodes, node_count
+from skldl.maxent._saiis import Nodes, Scaling, chebyshev_nodes, node_count  # reason: see above
 from skldl.testing import check_estimator, make_distributions
 
 

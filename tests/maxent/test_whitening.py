@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse, special
 
 from skldl.maxent import _moments, _whitening
-from skldl.maxent._whitening import factorise
+from skldl.maxent._whitening import factorise  # reason: see above
 from skldl.testing import make_distributions
 
 FORMS = [np.asarray, sparse.csr_matrix]

@@ -13,7 +13,6 @@ mpl.use("Agg")
 from skldl.metrics import MEASURES
 from skldl.metrics.selection import select_measures
 from skldl.plots import MeasureDendrogramDisplay
-from skldl.plots._dendrogram import LOOKS
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +42,11 @@ def test_cut_line_stands_at_the_cut(display):
 
 
 def test_families_have_colours_and_markers_of_their_own(display, selection):
-    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == list(dict.fromkeys(measure.family for measure in selection.measures))
-    assert len({colour for colour, _ in LOOKS}) == len({marker for _, marker in LOOKS}) == len(legend) == 9
-    colours = np.array([to_rgb(colour) for colour, _ in LOOKS])
+    legend = display.ax_.get_legend()
+    names, handles = [text.get_text() for text in legend.get_texts()], legend.legend_handles
+    assert names == list(dict.fromkeys(measure.family for measure in selection.measures))
+    assert len({handle.get_marker() for handle in handles}) == len(names) == 9
+    colours = np.array([to_rgb(handle.get_color()) for handle in handles])
     distances = np.linalg.norm(colours[:, None] - colours[None, :], axis=2)
     assert distances[np.triu_indices(9, 1)].min() > 0.2
 

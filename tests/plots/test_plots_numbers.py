@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from skldl import MeanDistribution, plots
 from skldl.exceptions import DimensionError, LengthMismatchError
 from skldl.metrics import clark, evaluate, kullback_leibler
-from skldl.plots._style import looks, plain
 from skldl.testing import make_distributions
 
 
@@ -324,11 +323,17 @@ class TestCurves:
         assert display.ax_.yaxis_inverted()
 
 
+def drawn_lines(*names):
+    D = [[0.2, 0.8]]
+    return plots.DistributionDisplay.from_predictions(D, dict.fromkeys(names, D)).ax_.lines
+
+
 def test_looks_differ_and_stay():
     names = ["SA-BFGS", *[f"other {i}" for i in range(20)], "MeanDistribution"]
-    given = looks(names)
-    assert given["SA-BFGS"] == looks(["sa_bfgs"])["sa_bfgs"]
-    assert len({(look.colour, look.marker) for look in given.values()}) == len(names)
+    looks = [(line.get_color(), line.get_marker()) for line in drawn_lines(*names)]
+    assert len(set(looks)) == len(names)
+    (line,) = drawn_lines("sa_bfgs")
+    assert looks[0] == (line.get_color(), line.get_marker())
 
 
 @pytest.mark.parametrize(
@@ -341,7 +346,8 @@ def test_looks_differ_and_stay():
     ],
 )
 def test_plain_names(name, text):
-    assert plain(name) == text
+    (line,) = drawn_lines(name)
+    assert line.get_label() == text
 
 
 def test_settings_of_the_user_stay_as_they_are():

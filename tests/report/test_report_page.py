@@ -20,7 +20,7 @@ from skldl.experiments.outputs import write_outputs
 from skldl.experiments.statistics import compare
 from skldl.experiments.tables import measure_table
 from skldl.report import _figures, render_report, write_report
-from skldl.report._figures import comparison_figures
+from skldl.report._figures import comparison_figures  # for numbers of datasets that no short study has
 from skldl.report._page import (  # sentences and keys are tested for results that no short study has
     columns_of_words,
     headline,
@@ -30,7 +30,7 @@ from skldl.report._page import (  # sentences and keys are tested for results th
     trusted_tests,
 )
 from skldl.testing import make_distributions
-from skldl.uncertainty._calibrated import cross_fit_maps
+from skldl.uncertainty._calibrated import cross_fit_maps  # replaced by one that records its arguments
 
 SCRIPT = "<script>alert(1)</script>"
 

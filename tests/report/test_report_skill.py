@@ -7,8 +7,8 @@ from scipy import stats
 
 from skldl.experiments import StudyResults
 from skldl.metrics import Skill
-from skldl.report._figures import best_candidates
-from skldl.report._page import (
+from skldl.report._figures import best_candidates  # needs results of many candidates, which no test can run
+from skldl.report._page import (  # the page shows rounded numbers, and draws them; here they have an oracle
     _against_the_mean,
     skill_figure,
     skill_interval,

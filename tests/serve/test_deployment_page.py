@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import skldl
-from skldl.export._onnx import MAX_DIFFERENCE  # the page must state these constants
+from skldl.export._onnx import MAX_DIFFERENCE  # the page states these five constants, which are not public
 from skldl.serve import Limits
 from skldl.serve._app import OPEN_ROUTES
 from skldl.serve._bodies import DIGITS

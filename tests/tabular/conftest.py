@@ -3,7 +3,7 @@
 import pytest
 
 from skldl.ensemble import _auto
-from skldl.ensemble._members import Member
+from skldl.ensemble._members import Member  # what a recipe of a pool, which the fixture replaces, returns
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from skldl.simplex import softmax
 from skldl.testing import make_distributions
-from skldl.transformation._svm_solver import (
+from skldl.transformation._svm_solver import (  # optima are compared with scikit-learn's; PTSVM returns only couplings
     KernelMatrix,
     LinearKernel,
     label_costs,

@@ -239,14 +239,13 @@ def page_tables(results: StudyResults, skills: list[list[float]]) -> dict[str, A
 def with_shared_notes(tables: list[TextTable]) -> tuple[list[TextTable], list[str]]:
     """Separate the notes that all tables share from the tables, so that the page shows them once.
 
-        Examples
-        --------
-        >>> from skldl.utils.tables import Cell, TextTable
-    from skldl.utils.typing import FloatArray
-        >>> given = [TextTable("", [], [], notes=["a", "b"]), TextTable("", [], [], notes=["a"])]
-        >>> tables, notes = with_shared_notes(given)
-        >>> [table.notes for table in tables], notes
-        ([['b'], []], ['a'])
+    Examples
+    --------
+    >>> from skldl.utils.tables import TextTable
+    >>> given = [TextTable("", [], [], notes=["a", "b"]), TextTable("", [], [], notes=["a"])]
+    >>> tables, notes = with_shared_notes(given)
+    >>> [table.notes for table in tables], notes
+    ([['b'], []], ['a'])
     """
     shared = [note for note in tables[0].notes if all(note in table.notes for table in tables)]
     return [replace(table, notes=[note for note in table.notes if note not in shared]) for table in tables], shared
