@@ -33,8 +33,8 @@ ScoreObjective = Callable[[FloatArray], tuple[float, FloatArray]]
 Penalty = Callable[[FloatArray], tuple[float, FloatArray]]
 
 FIRST_PHASE_TOL = 1e-4  # the first phase only has to come near; chosen by hand
-FIRST_PHASE_STEPS = 50
-MIN_MEAN_DEGREE = 1e-11  # of a label in the mean prediction that the coordinates are scaled for
+FIRST_PHASE_STEPS = 50  # chosen by hand
+MIN_MEAN_DEGREE = 1e-11  # keeps logarithms, and the scale of a coordinate, finite for labels without mass; by hand
 
 
 @dataclass

@@ -214,6 +214,7 @@ def _argmax_accuracy(pair: Pair) -> FloatArray:
 
 
 def _zero_one_loss(pair: Pair) -> FloatArray:
+    # here and in the measures below, values outside the range are rounding errors
     return pair.xp.clip(1.0 - _argmax_accuracy(pair), 0.0, 1.0)
 
 

@@ -114,7 +114,7 @@ class LabelEffectsDisplay(Display):
     def _draw(self, ax: Axes | None) -> None:
         effects, names = self.effects[:MAX_ROWS], self.row_names[:MAX_ROWS]
         ax = self._axes(ax)
-        top = float(np.abs(effects).max(initial=0.0)) or 1.0
+        top = float(np.abs(effects).max(initial=0.0)) or 1.0  # if all are 0, a scale must still have a length
         image = ax.imshow(
             effects,
             aspect="auto",

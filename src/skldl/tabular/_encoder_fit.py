@@ -336,6 +336,7 @@ class _Statistics:
         mean = distances.sum(axis=0) / np.maximum(n_new, 1)
         distances -= mean
         distances[~present] = 0.0
+        # mean and Σ(x − mean)² of both parts together (Chan, Golub and LeVeque): Σx² − (Σx)²/n would cancel digits
         change, fraction = mean - self._mean, n_new / np.maximum(self._n_values + n_new, 1)
         self._mean += change * fraction
         self._squares += (distances**2).sum(axis=0) + change**2 * self._n_values * fraction

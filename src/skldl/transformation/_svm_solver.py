@@ -90,12 +90,14 @@ decide it. Where K is singular, such a step hardly changes f, but it may have to
 SLOPE_REDUCTION = 0.5
 """The line search ends where the slope has fallen to this fraction of the first one."""
 MAX_TRIALS = 40
+"""Points that a line search tries; chosen by hand."""
 
 SPLITTING_START = 0.1
 """The splitting steps start when Newton's steps have taken this fraction of the operations that those may take; chosen
 by measured times (.25 was slower). Without these steps a fit at C = 100 takes 2.7 times as long on Yeast_spoem and 2.2
 times as long on Natural_Scene."""
 MAX_SPLITTING_STEPS = 500
+"""Chosen by hand; Newton's method continues from the last point, converged or not."""
 MIN_SPLITTING_PAIRS = 10
 """With fewer pairs a splitting step takes no less time: it waits for the inverse to be read from memory."""
 MAX_SPLITTING_ROWS = 8192
@@ -109,9 +111,10 @@ RELAXATION = 1.6
 """γ is replaced by a point beyond it, seen from z: with 1.5 to 1.8 the steps are fewer (section 3.4.3 of [3]_)."""
 NEAR = 3e-4
 """The splitting steps end where ρ|γ − z| and ρ times the change of z are below it: the largest entry of each pair, on
-average over the pairs, in units of f, where the margins are at ±1."""
+average over the pairs, in units of f, where the margins are at ±1. Chosen by hand: only a start for Newton's method."""
 
 TINY = float(np.finfo(np.float64).tiny)
+"""Replaces costs and kernel values of 0 in denominators."""
 
 
 class System(NamedTuple):
