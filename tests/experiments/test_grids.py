@@ -37,6 +37,12 @@ def study():
     return Study(data, [candidate], protocol="geng2016", folds=4)
 
 
+@pytest.fixture(scope="module")
+def limited(study):
+    """The same with a largest value that is a natural limit."""
+    return study.with_options(candidates=[replace(study.candidates[0], natural={"n_neighbors": (20,)})])
+
+
 def test_each_dataset_is_searched_over_its_own_values(study):
     assert study.n_fits == 4 * (1 + 2) + 4 * (1 + 3) + 2 * 4  # and the mean
     results = run_study(study)
@@ -53,9 +59,8 @@ def test_the_end_of_a_grid_is_that_of_the_dataset(study):
     assert any("n_neighbors = 20 is the largest value tried on Big_one" in note for note in grid_end_notes(results))
 
 
-def test_a_natural_limit_is_shown_with_the_change_of_the_loss_before_it(study):
-    limited = replace(study.candidates[0], natural={"n_neighbors": (20,)})
-    results = run_study(study.with_options(candidates=[limited]))
+def test_a_natural_limit_is_shown_with_the_change_of_the_loss_before_it(limited):
+    results = run_study(limited)
     assert not grid_end_notes(results)
     values = np.array([r["values"] for r in results.selections if r["dataset"] == "Big_one"])
     changes = (values[:, 2] - values[:, 1]) / values[:, 1].mean()
@@ -67,15 +72,13 @@ def test_a_natural_limit_is_shown_with_the_change_of_the_loss_before_it(study):
         "no change."
     )
     assert note in settings_table(results).notes
-    assert not _step_notes(results, [[0.5, 0.4, 0.397]] * 4)  # within 1 %
-    assert not _step_notes(results, [[0.5, 0.4, 0.5], [0.5, 0.4, 0.2], [0.5, 0.4, 0.4], [0.5, 0.4, 0.4]])  # by chance
-    (note,) = _step_notes(results, [[0.5, 0.4, 0.39]] * 4)
+    assert not grid_end_notes(with_losses(results, [[0.5, 0.4, 0.397]] * 4))  # within 1 %
+    by_chance = [[0.5, 0.4, 0.5], [0.5, 0.4, 0.2], [0.5, 0.4, 0.4], [0.5, 0.4, 0.4]]
+    assert not grid_end_notes(with_losses(results, by_chance))
+    fallen = with_losses(results, [[0.5, 0.4, 0.39]] * 4)
+    (note,) = grid_end_notes(fallen)
     assert "n_neighbors = 20 is the largest value tried on Big_one" in note
-    assert not natural_limit_notes(with_losses(results, [[0.5, 0.4, 0.39]] * 4))  # then it is none
-
-
-def _step_notes(results, values):
-    return grid_end_notes(with_losses(results, values))
+    assert not natural_limit_notes(fallen)  # then it is none
 
 
 def with_losses(results, values):
@@ -90,23 +93,19 @@ def with_losses(results, values):
 @pytest.mark.parametrize(
     "values", [[[0.4, 0.0, 0.1]] * 4, [[0.4, None, 0.1]] * 4, [[0.4, 0.3, None], *[[0.4, 0.3, 0.1]] * 3]]
 )
-def test_a_step_that_is_not_known_is_said(study, values):
+def test_a_step_that_is_not_known_is_reported(limited, values):
     """No loss at the value before it, or a setting that failed."""
-    limited = replace(study.candidates[0], natural={"n_neighbors": (20,)})
-    results = run_study(study.with_options(candidates=[limited]))
-    selections = iter(values)
-    results.selections = [r | {"values": next(selections)} for r in results.selections if r["dataset"] == "Big_one"]
+    results = with_losses(run_study(limited), values)
     assert not grid_end_notes(results)
     assert "changes by an unknown fraction on Big_one" in natural_limit_notes(results)[0]
 
 
-def test_a_criterion_without_a_least_loss_has_no_shares(study):
-    limited = replace(study.candidates[0], natural={"n_neighbors": (20,)})
-    results = run_study(study.with_options(candidates=[limited], criterion="kulczynski_s"))
+def test_a_criterion_without_a_smallest_loss_has_no_relative_changes(limited):
+    results = run_study(limited.with_options(criterion="kulczynski_s"))
     assert all("changes by an unknown fraction" in note for note in natural_limit_notes(results))
 
 
-def test_without_a_natural_limit_nothing_is_said(study):
+def test_without_a_natural_limit_there_is_no_note(study):
     assert not natural_limit_notes(run_study(study))
 
 

@@ -161,7 +161,7 @@ def test_both_protocols_stand_side_by_side_on_the_same_chunks(page):
     text = page.protocols(first, nested)
     assert "geng2016 / nested" in text
     assert "**It is older than the one" in text
-    assert "holds no records yet" in page.protocols(first, None)
+    assert "has no records yet" in page.protocols(first, None)
 
 
 def test_the_page_names_ends_of_grids_under_nested_and_records_of_another_machine(page, monkeypatch):
@@ -242,14 +242,14 @@ def test_figures_are_drawn_where_predictions_and_truth_are_at_hand(page, tmp_pat
     monkeypatch.setattr(page, "HERE", tmp_path)
     text = page.figures(results)
     assert text.count("![") == 2
-    assert "whose predictions the records keep: Wide (4 labels), Narrow (2 labels)." in text
+    assert "whose predictions are in the records: Wide (4 labels), Narrow (2 labels)." in text
     found = results.predictions("Wide", D_true=known["Wide"].D)
     predicted = np.concatenate(list(found["predicted"].values()))
     selection = select_measures(np.tile(found["truth"], (2, 1)), predicted)
     n_clusters = len({selection.clusters[measure] for measure in PAPER_MEASURES})
     assert "It is that of Wide: 20 rows predicted by 2 candidates. The distance is the sine" in text
-    assert f"Here the six lie in {n_clusters} clusters" in text
-    assert "hold no predictions" in page.figures(run_study(study, keep_predictions="none"))
+    assert f"Here the six are in {n_clusters} clusters" in text
+    assert "contain no predictions" in page.figures(run_study(study, keep_predictions="none"))
     known["Wide"] = Dataset("Wide", known["Wide"].X + 1, known["Wide"].D)  # other data of the same name
     assert figures.true_distributions(results, "Wide") is None
 

@@ -1,4 +1,4 @@
-"""Files whole or not at all."""
+"""Atomic file writing."""
 
 import os
 
@@ -33,7 +33,7 @@ def test_a_block_that_fails_changes_nothing(tmp_path, error):
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_unfinished_files_can_be_taken_away_at_once(tmp_path):
+def test_unfinished_files_can_be_removed_at_once(tmp_path):
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "a.txt"):
         discard_unfinished()
     assert not list(tmp_path.iterdir())
@@ -43,7 +43,7 @@ def test_unfinished_files_can_be_taken_away_at_once(tmp_path):
     assert (tmp_path / "a.txt").exists()
 
 
-def test_places_that_cannot_be(tmp_path):
+def test_folders_and_missing_folders_are_rejected(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder"), whole_file(tmp_path):
         pass
     with pytest.raises(FileNotFoundError, match="There is no folder"), whole_file(tmp_path / "no" / "a.txt"):

@@ -1,4 +1,4 @@
-"""Feature scalings and mean shares."""
+"""Feature scalings and fractions of the mean distribution."""
 
 import numpy as np
 import pytest
@@ -51,17 +51,17 @@ def test_the_mean_is_the_weighted_average_and_never_negative():
         assert (mean >= 0).all()
 
 
-def test_best_share_is_the_best_of_all_mixtures():
+def test_best_fraction_is_the_best_of_all_mixtures():
     X, D = make_distributions()
     P = np.roll(D, 1, axis=0)
     means = means_without(D, None, None)
     weight = X[:, 0] + 0.1
     P[3] = [0.0, 0.5, 0.5]
-    shares = (0.0, 0.01, 0.3, 0.6, 0.9)
-    expected = [kullback_leibler(D, mix(P, means, share), sample_weight=weight) for share in shares]
-    divergence, share = best_fraction(D, P, means, weight, shares)
+    fractions = (0.0, 0.01, 0.3, 0.6, 0.9)
+    expected = [kullback_leibler(D, mix(P, means, fraction), sample_weight=weight) for fraction in fractions]
+    divergence, fraction = best_fraction(D, P, means, weight, fractions)
     assert divergence == pytest.approx(min(expected), rel=1e-12)
-    assert share == shares[int(np.argmin(expected))]
+    assert fraction == fractions[int(np.argmin(expected))]
 
 
 def test_ties_up_to_rounding_go_to_the_first():

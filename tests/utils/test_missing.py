@@ -37,25 +37,25 @@ TRUE_DEGREES = [[0.5, nan, nan], [0.2, 0.3, 0.5], [nan, nan, 0.1], [nan, 0.4, na
 RATIOS = [[0.5, 0.5, nan], [0.2, 0.3, 0.5], [nan, 0.75, 0.25]]
 
 
-def test_auto_says_which_reading_it_takes():
+def test_auto_warns_which_meaning_it_assumes():
     with pytest.warns(MissingDegreesWarning, match="missing=.auto. takes them as missing=.degrees."):
         assert check_partial_distributions(TRUE_DEGREES, "auto")[1] == "degrees"
     with pytest.warns(MissingDegreesWarning, match="missing='renormalised': only their ratios"):
         assert check_partial_distributions(RATIOS, "auto")[1] == "renormalised"
 
 
-def test_named_readings_do_not_warn():
+def test_named_meanings_do_not_warn():
     assert check_partial_distributions(TRUE_DEGREES, "degrees")[1] == "degrees"
     assert check_partial_distributions(RATIOS, "renormalised")[1] == "renormalised"
 
 
 def test_cells_that_follow_from_the_others_are_filled_in():
-    D, reading = check_partial_distributions([[0.5, nan, 0.2], [0.4, 0.6, nan], [nan, nan, 1.0]], "degrees")
-    assert reading == "complete"
+    D, meaning = check_partial_distributions([[0.5, nan, 0.2], [0.4, 0.6, nan], [nan, nan, 1.0]], "degrees")
+    assert meaning == "complete"
     np.testing.assert_allclose(D, [[0.5, 0.3, 0.2], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
 
 
-def test_rounding_is_taken_out():
+def test_rounding_is_corrected():
     D, _ = check_partial_distributions([[0.5004, 0.5, nan], [0.2, 0.3, 0.5004]], "renormalised")
     np.testing.assert_allclose(np.nansum(D, axis=1), 1.0, rtol=1e-15)
 
@@ -98,7 +98,7 @@ def test_tags_say_who_learns_from_missing_degrees():
 
 
 @pytest.mark.parametrize("cell", [nan, None])
-def test_those_that_cannot_name_those_that_can(cell):
+def test_estimators_that_need_every_degree_name_those_that_do_not(cell):
     X, D = make_distributions()
     table = D.astype(object) if cell is None else D.copy()
     table[1, 1] = cell
@@ -125,14 +125,14 @@ def test_models_around_others_reject_gaps_even_if_what_they_hold_could_learn_fro
     assert not getattr(get_tags(model).target_tags, "missing_degrees", False)
 
 
-def test_gaps_are_no_labels():
+def test_missing_labels_of_a_classifier_are_rejected():
     X, D = make_distributions()
     with pytest.raises(MissingLabelError, match="y holds nan in row 0, which is not a label"):
         LDLClassifier(SABFGS()).fit(X, make_missing(D, 0.3))
 
 
 @pytest.mark.parametrize("model", [SABFGS(), SABFGSCV(), IncomLDL(), WInLDL(), MeanDistribution()], ids=repr)
-def test_rows_that_carry_no_ratio_are_counted_and_said(model):
+def test_rows_without_a_ratio_are_counted_in_a_warning(model):
     X, D = make_distributions(60, 3, 4)
     ratios = make_missing(D, 0.5, renormalise=True)
     ratios[[0, 4, 9]] = [nan, 1.0, nan, nan]
@@ -142,27 +142,27 @@ def test_rows_that_carry_no_ratio_are_counted_and_said(model):
     kept = np.delete(np.arange(60), [0, 4, 9])
     alone = clone(model).set_params(missing="renormalised").fit(X[kept], ratios[kept])
     assert alone.n_left_out_ == 0
-    if not isinstance(model, SABFGSCV):  # which deals these rows out to its folds, too
+    if not isinstance(model, SABFGSCV):  # whose folds contain these rows, too
         np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=1e-9)
     assert clone(model).fit(X, D).n_left_out_ == 0
 
 
-@pytest.mark.parametrize("reading", ["degrees", "renormalised"])
-def test_mean_distribution_is_the_most_likely_constant(reading):
+@pytest.mark.parametrize("meaning", ["degrees", "renormalised"])
+def test_mean_distribution_is_the_most_likely_constant(meaning):
     rng = np.random.default_rng(0)
     D = rng.dirichlet([1, 2, 3, 4], size=50)
     D[rng.uniform(size=D.shape) < 0.4] = nan
     weight = rng.uniform(1, 2, size=50)
-    if reading == "renormalised":
+    if meaning == "renormalised":
         D /= np.maximum(np.nansum(D, axis=1, keepdims=True), 1e-12)
 
     def loss(scores):
         log_P = np.tile(scores - np.log(np.exp(scores).sum()), (50, 1))
-        useful = (~np.isnan(D)).sum(axis=1) >= (2 if reading == "renormalised" else 1)
-        return (weight * row_divergences(D, log_P, reading))[useful].sum()
+        useful = (~np.isnan(D)).sum(axis=1) >= (2 if meaning == "renormalised" else 1)
+        return (weight * row_divergences(D, log_P, meaning))[useful].sum()
 
     best = optimize.minimize(loss, np.zeros(4), tol=1e-12).x
-    np.testing.assert_allclose(mean_distribution(D, weight, reading), np.exp(best) / np.exp(best).sum(), atol=1e-5)
+    np.testing.assert_allclose(mean_distribution(D, weight, meaning), np.exp(best) / np.exp(best).sum(), atol=1e-5)
 
 
 def test_the_mean_of_complete_rows_is_their_mean():
@@ -181,13 +181,13 @@ def test_the_mean_recovers_a_constant_from_ratios():
     assert model.missing_ == "renormalised"
 
 
-@pytest.mark.parametrize("reading", ["degrees", "renormalised"])
-def test_measures_of_pairs_equal_the_divergence_of_what_was_observed(reading):
-    table = np.array(TRUE_DEGREES if reading == "degrees" else RATIOS)
+@pytest.mark.parametrize("meaning", ["degrees", "renormalised"])
+def test_measures_of_pairs_equal_the_divergence_of_what_was_observed(meaning):
+    table = np.array(TRUE_DEGREES if meaning == "degrees" else RATIOS)
     P = np.random.default_rng(0).dirichlet([1, 1, 1], size=len(table))
-    true, predicted, kept = observed_pair(table, P, reading)
+    true, predicted, kept = observed_pair(table, P, meaning)
     assert kept.all()
-    expected = row_divergences(table, np.log(P), reading).mean()
+    expected = row_divergences(table, np.log(P), meaning).mean()
     assert kullback_leibler(true, predicted) == pytest.approx(expected, rel=1e-12)
 
 

@@ -26,7 +26,7 @@ from skldl.utils.parameters import (
 
 X, D = make_distributions()
 
-TAKEN = [
+ACCEPTED = [
     (number(at_least=0), [0, 0.0, 1e300, np.float32(3), np.int64(2)]),
     (number(above=0, below=1), [1e-9, 0.5]),
     (number(at_most=2), [-5, 2]),
@@ -41,7 +41,7 @@ TAKEN = [
     (sequence_of(integer(at_least=1)), [[1], (2, 3), np.array([4]), range(1, 3)]),
     (has_methods("a regressor", "fit", "predict"), [Ridge()]),
 ]
-REFUSED = [
+REJECTED = [
     (number(at_least=0), [-1, -1e-300, np.nan, np.inf, "1", None, True, [1], np.array([1.0]), 1j]),
     (number(above=0, below=1), [0, 1, 0.0, 1.0]),
     (number(above=0), [10**400, Fraction(10**400, 3)]),
@@ -59,13 +59,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("constraint", "values"), TAKEN, ids=lambda item: getattr(item, "text", ""))
-def test_taken(constraint, values):
+@pytest.mark.parametrize(("constraint", "values"), ACCEPTED, ids=lambda item: getattr(item, "text", ""))
+def test_accepted(constraint, values):
     for value in values:
         check_value("name", value, constraint)
 
 
-@pytest.mark.parametrize(("constraint", "values"), REFUSED, ids=lambda item: getattr(item, "text", ""))
+@pytest.mark.parametrize(("constraint", "values"), REJECTED, ids=lambda item: getattr(item, "text", ""))
 def test_rejected(constraint, values):
     for value in values:
         with pytest.raises(ParameterError, match=r"^name=.* must be "):
@@ -126,7 +126,7 @@ TRUTHS = [
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_hyper_parameter_is_declared(name):
-    """A parameter that was forgotten would take anything, silently."""
+    """A parameter that is not declared would accept any value."""
     assert set(KINDS[name]._constraints) == set(parameters_of(name))
     for parameter, value in make(name).get_params(deep=False).items():
         check_value(parameter, value, KINDS[name]._constraints[parameter])
@@ -200,7 +200,7 @@ def test_estimators_reject_before_they_fit(model, y, match):
         model.fit(X, y)
 
 
-def test_what_is_not_declared_is_not_looked_at():
+def test_what_is_not_declared_is_not_checked():
     class Free:
         _constraints = {}  # noqa: RUF012 - as small as possible
 

@@ -1,4 +1,4 @@
-"""Processes for independent tasks: results, errors, order, time limits, and processes that die."""
+"""Processes for independent tasks: results, errors, order, time limits, and processes that are killed."""
 
 import os
 import queue
