@@ -153,18 +153,21 @@ def test_bad_votes(votes, options, error, words):
         from_votes(votes, **options)
 
 
-def _long_table(n_votes: int, item: str = "tweet", worker: str = "worker", answer: str = "mood") -> pd.DataFrame:
+def _long_table(
+    n_votes: int, item: str = "tweet", worker: str = "worker", answer: str = "mood", *, each: int = 1
+) -> pd.DataFrame:
     draw = np.random.default_rng(0)
     workers, moods = draw.integers(0, 30, n_votes).astype(str), draw.choice(list("abcd"), n_votes)
-    return pd.DataFrame({item: np.arange(n_votes), worker: np.char.add("w", workers), answer: moods})
+    return pd.DataFrame({item: np.arange(n_votes) // each, worker: np.char.add("w", workers), answer: moods})
 
 
 @pytest.mark.parametrize("model", [from_votes, lambda votes: DawidSkene().fit(votes)], ids=["fractions", "DawidSkene"])
 @pytest.mark.parametrize("form", [lambda table: table, pl.from_pandas, lambda table: table.to_numpy().tolist()])
-def test_a_long_table_without_names_of_columns_is_rejected(form, model):
+@pytest.mark.parametrize("each", [1, 4])  # votes for each item
+def test_a_long_table_without_names_of_columns_is_rejected(form, model, each):
     words = "looks like a long table .*different kinds.*item=, annotator= and label="
     with pytest.raises(DataError, match=words):
-        model(form(_long_table(200)))
+        model(form(_long_table(400, each=each)))
 
 
 @pytest.mark.parametrize("form", [lambda table: table, pl.from_pandas])

@@ -60,7 +60,7 @@ COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 NO_NAME = "Row {row} of votes has no {name!r}. Every vote names its item and annotator."
 NO_ANSWER = "There is not a single answer in the table: every cell is empty."
 MAX_LABELS = 100
-"""With more labels in a wide table, most of which occur once, columns of different kinds are those of a long table."""
+"""With more labels, most of which occur in one column alone, columns of different kinds are those of a long table."""
 
 
 def names_columns(item: Any, annotator: Any, label: Any) -> bool:
@@ -141,16 +141,17 @@ def _check_not_long(rows: list[list[Any]], annotators: list[Any]) -> None:
     """Raise an error for a long table whose columns are not named: each of them would be taken for an annotator."""
     if {"item", "annotator", "label"} <= {name for name in annotators if isinstance(name, str)}:
         raise _looks_long("it has columns named 'item', 'annotator' and 'label'")
-    kinds = [{_kind(entry) for cell in column for entry in _entries(cell)} for column in zip(*rows, strict=True)]
-    answered = [found for found in kinds if found]
-    if not answered or set.intersection(*answered):
+    columns = [[entry for cell in column for entry in _entries(cell)] for column in zip(*rows, strict=True)]
+    kinds = [{_kind(entry) for entry in column} for column in columns if column]
+    if not kinds or set.intersection(*kinds):
         return
-    counts = Counter(str(entry) for row in rows for cell in row for entry in _entries(cell))
-    n_once = sum(count == 1 for count in counts.values())
-    if len(counts) > MAX_LABELS and 2 * n_once > len(counts):
+    # an item has several votes, so that its name occurs several times, but in one column
+    n_columns = Counter(entry for column in columns for entry in set(map(str, column)))
+    n_once = sum(count == 1 for count in n_columns.values())
+    if len(n_columns) > MAX_LABELS and 2 * n_once > len(n_columns):
         raise _looks_long(
-            f"its columns are of different kinds, such as numbers and text, and hold {len(counts):,} labels, of which "
-            f"{n_once:,} occur once"
+            f"its columns are of different kinds, such as numbers and text, and hold {len(n_columns):,} labels, of "
+            f"which {n_once:,} occur in one column alone"
         )
 
 

@@ -245,7 +245,7 @@ def from_votes(
         item are an answer of several labels.
     item, annotator, label : column names, default=None
         The three columns of a long table; None for a wide one. Without them, a table that has columns of these names,
-        or columns of different kinds with more than 100 labels of which most occur once, is an error.
+        or columns of different kinds with more than 100 labels of which most occur in one column alone, is an error.
     labels : sequence, default=None
         All labels, in the order of the columns of the result. None uses those that occur, sorted.
     weights : array-like of shape (n_annotators,), dict, DawidSkene or RaterTable, default=None
