@@ -259,6 +259,9 @@ def test_names_from_pyarrow():
     assert kullback_leibler(labels, arrow.Table.from_pandas(labels[NAMES[::-1]])) == 0
     with pytest.raises(exceptions.FeatureMismatchError, match="names"):
         model.predict(arrow.Table.from_pandas(frame[list("bac")]))
+    for time in (datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1), datetime.timedelta(1)):
+        with pytest.raises(exceptions.NotNumericError, match="column 'when' of X holds dates or durations"):
+            model.fit(arrow.table({"age": range(20), "when": [time] * 20}), D)
 
 
 def test_float32_features_stay_single_and_are_not_copied():

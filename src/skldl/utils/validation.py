@@ -146,6 +146,10 @@ def _reject_unreal(values: Any, *, name: str, error: type[DataError] = NotNumeri
         return
     reject_lazy(values, name=name)
     reject_masked(values, name=name, error=NonFiniteError if error is NotNumericError else error)
+    if type(values).__module__.startswith("pyarrow") and hasattr(values, "schema"):
+        for column, dtype in zip(values.schema.names, values.schema.types, strict=True):
+            _reject_dtype(dtype, f"column {column!r} of {name}", error)
+        return
     columns = getattr(values, "columns", None)
     if columns is not None and hasattr(values, "dtypes") and not isinstance(values, np.ndarray):
         for column, dtype in zip(columns, values.dtypes, strict=True):
