@@ -25,34 +25,33 @@ INTRODUCTION = """# Accuracy
 
 <!-- written by make docs from benchmarks/results. Do not edit by hand. -->
 
-Mean Kullback-Leibler divergence on rows that the models have not seen, over the first folds of ten; the number of
-folds follows the name of the set. Settings, members and weights are chosen inside the training part of each fold.
-The least divergence of a row is bold. An empty cell was not measured. `sklearn …` are what a user of scikit-learn would
-try, behind `AARegressor`, which projects onto the simplex: a random forest, a network, ridge regression, and histogram
-gradient boosting for each label.
+Mean Kullback-Leibler divergence on unseen rows, over the first of ten folds; their number is beside the name of the
+dataset. Settings, members and weights are chosen on the training part of each fold. The smallest divergence of a row is
+bold. Empty cells were not measured. `sklearn …` are regressors of scikit-learn in an `AARegressor`, which projects
+their predictions onto the simplex: a random forest, a network, ridge regression, and histogram gradient boosting for
+each label.
 
 The forest of the pool was chosen among five variants on the first three folds of SJAFFE, Yeast_dtt, Yeast_heat,
-Yeast_spo5 and Yeast_spoem; on folds and sets that had no part in that choice it changes hardly
-anything, in either direction.
+Yeast_spo5 and Yeast_spoem; on other folds and datasets the choice makes hardly any difference.
 
-`SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py` measures it again. The paper's datasets are not in this
-repository.
+`SKLDL_DATA=DIR OMP_NUM_THREADS=1 python benchmarks/accuracy.py` repeats the measurement. The paper's datasets are not
+in this repository.
 """
 ORDERS = {
     "shuffled": "## Shuffled folds\n\nThe permutation of `numpy.random.default_rng(0)`, cut into ten.",
-    "file": "## Folds in file order\n\nChunks of the file. SJAFFE shows ten persons and SBU_3DFE many faces of each "
-    "person; chunks keep\nthe faces of one person nearly together, so that shuffled folds flatter models that know "
-    "a face, neighbours above all.\nA pool judges its members by rows held out at random unless it is given which rows "
-    "belong together:\n`AutoLDL().fit(X, D, groups=person)` and `skldl fit --groups person` hold whole persons out "
-    "inside the fit. The paper's files\ndo not name the persons, so that it could not be measured here.",
+    "file": "## Folds in file order\n\nChunks of the file. SJAFFE and SBU_3DFE have many pictures of each person. In "
+    "file order most of them are\nin one chunk; with shuffled folds models that recognise a face, above all "
+    "neighbours, look better than they are.\nA pool evaluates its members on rows that are held out at random unless "
+    "it knows the groups of the rows:\n`AutoLDL().fit(X, D, groups=person)` and `skldl fit --groups person` hold out "
+    "all rows of a person. The paper's files\ndo not name the persons, so that this was not measured here.",
 }
-AUTOML = """## Packages that choose models by themselves
+AUTOML = """## Packages with automatic choice of models
 
-The first of the shuffled folds; their number follows the name of the set. {packages} predict one number: each label has
-a regression of its own, for the mean squared error, and `AARegressor` projects the predictions onto the simplex. They
-had {seconds:.0f} seconds for one fit, all labels together, on one core; a fit that took five times as long was
-stopped. `AutoLDL` has no limit and took {shortest:.0f} to {longest:.0f} CPU seconds on these sets.
-`python benchmarks/automl.py` measures it again.
+The first of the shuffled folds; their number is beside the name of the dataset. {packages} predict one number: each
+label has its own regression with the mean squared error, and `AARegressor` projects the predictions onto the simplex.
+The limit was {seconds:.0f} seconds for one fit of all labels, on one core; a fit that took five times as long was
+stopped. `AutoLDL` has no limit and took {shortest:.0f} to {longest:.0f} CPU seconds on these datasets.
+`python benchmarks/automl.py` repeats the measurement.
 """
 
 
@@ -75,7 +74,7 @@ def page() -> str:
 
 
 def _against_single_models(entries: list[dict]) -> list[str]:
-    """Where single models of this package are ahead of `AutoLDL` over the same folds, with a paired standard error."""
+    """Sentences on single models of this package that are better than `AutoLDL`, with a paired standard error."""
     found = {(entry["dataset"], entry["model"]): entry for entry in entries}
     sentences = []
     for (name, model), entry in found.items():
@@ -85,16 +84,16 @@ def _against_single_models(entries: list[dict]) -> list[str]:
         gaps = [one - other for one, other in zip(ours["by_fold"], entry["by_fold"], strict=True)]
         error = f" ± {stdev(gaps) / len(gaps) ** 0.5:.1g} (standard error over folds)" if len(gaps) > 1 else ""
         sentences.append(
-            f"On {name}, {HEADINGS[model]} is ahead of `AutoLDL` by {fmean(gaps):.2g}{error}, in "
+            f"On {name}, {HEADINGS[model]} is better than `AutoLDL` by {fmean(gaps):.2g}{error}, in "
             f"{sum(gap > 0 for gap in gaps)} of {len(gaps)} folds."
         )
     if not any(model in SINGLE for _, model in found):
         return []
-    return [*(sentences or ["No single model of this package is ahead of `AutoLDL` on any of these sets."]), ""]
+    return [*(sentences or ["No single model of this package is better than `AutoLDL` on any of these datasets."]), ""]
 
 
 def _ahead_on_few_folds(entries: list[dict]) -> list[str]:
-    """Where another model is ahead of `AutoLDL` over the first three folds, but not over all."""
+    """Sentences on models that are better than `AutoLDL` over the first three folds, but not over all."""
     sentences = []
     found = {(entry["dataset"], entry["model"]): entry for entry in entries}
     for (name, model), entry in found.items():
@@ -103,14 +102,14 @@ def _ahead_on_few_folds(entries: list[dict]) -> list[str]:
             their_mean, our_mean = (sum(one["by_fold"][:FEW_FOLDS]) / FEW_FOLDS for one in (entry, ours))
             if their_mean < our_mean:
                 sentences.append(
-                    f"On {name}, {HEADINGS.get(model, model)} is ahead of `AutoLDL` over the first {FEW_FOLDS} folds: "
-                    f"{their_mean:.5f} against {our_mean:.5f}."
+                    f"On {name}, {HEADINGS.get(model, model)} is better than `AutoLDL` over the first {FEW_FOLDS} "
+                    f"folds: {their_mean:.5f} against {our_mean:.5f}."
                 )
     return [*sentences, ""] if sentences else []
 
 
 def _automl(entries: list[dict], ours: dict[str, dict]) -> str:
-    """The section on other packages; ``ours`` are the entries of `AutoLDL`, by set."""
+    """The section on other packages; ``ours`` has the entries of `AutoLDL` by dataset."""
     versions = {entry["package"]: f"{entry['package']} {entry['package_version']}" for entry in entries}
     (limit,) = {entry["seconds"] for entry in entries}
     sets = list(dict.fromkeys(entry["dataset"] for entry in entries))
@@ -157,7 +156,7 @@ def _cell(entry: dict) -> str:
 
 
 def outputs() -> dict[Path, str]:
-    """What this script writes: from path to text."""
+    """The current text of each file, by its path."""
     return {PAGE: page()}
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # both pages name the models alike
+sys.path.insert(0, str(Path(__file__).parent))  # both pages use the same names of models
 from make_accuracy import HEADINGS
 from marks import between_marks
 
@@ -30,29 +30,29 @@ INTRODUCTION = """# Leaderboard
 <!-- written by make docs from studies/tkde2016 and benchmarks/results. Do not edit by hand. -->
 
 Each cell is the skill of an algorithm on a dataset: the fraction of the mean distribution's Kullback-Leibler divergence
-that it removes on test rows. 0 is no better than the mean, below 0 is worse, 1 would be perfect. The best of a
-column is bold. Rows are in the order of their average over the real datasets. An empty cell was not measured. The
-tables have different folds and settings, so that numbers can be compared within a table only.
+that it removes on test rows. 1 is perfect, 0 is no better than the mean, and negative values are worse. The best value
+of a column is bold. Rows are sorted by their average over the real datasets. Empty cells were not measured. The tables
+have different folds and settings, so that numbers can only be compared within a table.
 """
 SECTIONS = {
     "paper": """## The six algorithms of the paper
 
 Ten chunks in file order, settings chosen by the paper's protocol, features as they are in the files.
-[The reproduction](reproduction.md) has all six measures with deviations, ranks and tests, and the same under nested
-cross-validation. `skldl bench tkde2016 --data DIR` measures it again.
+[The reproduction](reproduction.md) has all six measures with deviations, ranks and tests, and results under nested
+cross-validation. `skldl bench tkde2016 --data DIR` repeats the measurement.
 """,
     "after": """## After 2016
 
-Chunks in file order, settings by default: the linear algorithms and CPNN choose their penalty inside `fit`. LDL4C,
-LDL-HR and LDLM are made for the best label, not for the whole distribution.
-`SKLDL_DATA=DIR python benchmarks/after2016.py` measures it again, beside python-ldl.
+Chunks in file order, default settings: the linear algorithms and CPNN choose their penalty in `fit`. LDL4C, LDL-HR and
+LDLM optimise the choice of the best label, not the whole distribution.
+`SKLDL_DATA=DIR python benchmarks/after2016.py` repeats the measurement, together with python-ldl.
 """,
     "accuracy": """## AutoLDL, single models and scikit-learn
 
-Shuffled folds, of which [accuracy](accuracy.md) says how many; all choices are made inside the training parts.
-`sklearn …` are regressors of scikit-learn behind `AARegressor`. Sets for which the mean was not measured are left out.
-SJAFFE and SBU_3DFE show the same persons many times: shuffled folds flatter models that know a face, so that these two
-do not count in the average ([folds in file order](accuracy.md#folds-in-file-order)).
+Shuffled folds, with their numbers in [accuracy](accuracy.md); all choices depend only on the training rows.
+`sklearn …` are regressors of scikit-learn in an `AARegressor`. Datasets for which the mean was not measured are left
+out. SJAFFE and SBU_3DFE have many pictures of each person: with shuffled folds models that recognise a face look better
+than they are, so that these two are not in the average ([folds in file order](accuracy.md#folds-in-file-order)).
 """,
 }
 
@@ -63,7 +63,7 @@ def page() -> str:
     parts += [SECTIONS["paper"], table(paper_cells()), "", SECTIONS["after"]]
     for folds, cells in after_cells():
         datasets = dict.fromkeys(dataset for row in cells.values() for dataset in row)
-        tested = {10: "All ten chunks", 1: "The first chunk alone"}.get(folds, f"The first {folds} chunks")
+        tested = {10: "All ten chunks", 1: "The first chunk"}.get(folds, f"The first {folds} chunks")
         parts += [f"{tested}, {', '.join(datasets)}:", "", table(cells), ""]
     return "\n".join([*parts, SECTIONS["accuracy"], table(accuracy_cells(), (*NOT_IN_THE_AVERAGE, *FACES)), ""])
 

@@ -12,8 +12,8 @@ INTRODUCTION = f"""\
 
 <!-- Written by docs/make_measures.py from the objects in skldl.metrics. Do not edit by hand. -->
 
-`skldl.metrics` holds {len(MEASURES)} measures: the {len(CHA_MEASURES)} in the eight families of Cha (2007), the
-{len(VICISSITUDE_MEASURES)} that Cha lists outside the families, and {len(LATER_MEASURES)} that came later.
+`skldl.metrics` has {len(MEASURES)} measures: the {len(CHA_MEASURES)} in the eight families of Cha (2007), the
+{len(VICISSITUDE_MEASURES)} that Cha lists outside the families, and {len(LATER_MEASURES)} that were published later.
 Each is an object: call it for the mean over rows, `.rowwise` for one value per row, `evaluate` for many at once,
 `SCORERS[name]` for scikit-learn.
 
@@ -26,9 +26,9 @@ evaluate([[0.5, 0.5]], [[0.25, 0.75]], measures=["clark", earth_mover.with_optio
 ```
 
 In the formulae $d_j$ is the true degree of label $j$, $\\hat d_j$ the predicted one and $c$ the number of labels;
-↓ means lower is better, ↑ higher. No measure ever returns nan: 0/0 is 0, $0 \\ln 0$ is 0, and where a denominator or
-the argument of a logarithm can vanish it is raised to at least `eps` ("floored"; machine epsilon by default, and with
-`eps=0` the value is infinite).
+↓ means lower is better, ↑ higher. No measure returns nan: 0/0 is 0, $0 \\ln 0$ is 0, and denominators and arguments of
+logarithms that can be zero are replaced by at least `eps` ("floored"; machine epsilon by default, and with `eps=0` the
+value is infinite).
 
 ## Which to use when
 
@@ -36,14 +36,14 @@ the argument of a logarithm can vanish it is raised to at least `eps` ("floored"
 - **To report how good a model is**: `skill`, which is 1 for a perfect prediction and 0 for one that is no
   better than the reference; in addition `intersection`, the fraction of mass on the right labels.
 - **To train, tune or select a model**: `kullback_leibler` or `squared_euclidean`, whose best prediction is the true
-  mean distribution. Not `inner_product`, `argmax_accuracy` or the rank correlations: there other predictions are better
-  than the truth, or as good.
+  mean distribution. Not `inner_product`, `argmax_accuracy` or the rank correlations, by which other predictions are
+  better than the truth, or equally good.
 - **If predictions contain zeros** (nearest neighbours, sparse votes): `jensen_shannon`, `hellinger` or `squared_chi2`.
   `kullback_leibler` then depends on `eps`; `clark` and `canberra` count 1 for each label that is 0 on one side only.
 - **If labels are ordered** (ratings, ages): `earth_mover` or `cumulative_jensen_shannon`; `error_of_mean` for the mean.
-- **If one label, or a few, will be acted on**: `argmax_accuracy`, `error_probability`, `top_k`.
+- **If a decision depends on one label, or on a few**: `argmax_accuracy`, `error_probability`, `top_k`.
 - **If only the order of the labels matters**: `spearman`, `kendall`.
-- **Rather not as a mean over rows**: measures with range up to ∞ that divide by a degree; single rows dominate them.
+- **Avoid as a mean over rows**: measures with range up to ∞ that divide by a degree, because single rows dominate them.
 """
 
 
@@ -87,24 +87,24 @@ def _choice() -> str:
     return f"""\
 ## How the six were chosen
 
-\\* marks the six of the paper. It chooses them from a dendrogram by four principles: clusters further apart than 0.1,
+\\* marks the six of the paper. They were chosen from a dendrogram by four principles: clusters further apart than 0.1,
 one measure per family, stable near zero, widely used. `skldl measures select` repeats that choice, on random
 distributions by default or on your own predictions, and draws the dendrogram;
-`skldl.metrics.selection.select_measures` documents what the paper leaves open and what was assumed. With the defaults
-it chooses
+`skldl.metrics.selection.select_measures` documents what the paper does not specify and what was assumed. With the
+defaults it chooses
 {_names(selection.chosen)}.
 
-The paper does not say how a correlation r between two measures becomes a distance. The default here, the sine
-$\\sqrt{{1 - r^2}}$, **was chosen because the paper's six then are in six clusters**; it is no independent confirmation
-of them. With $1 - |r|$ they are not ({other}).
+The paper does not specify the distance between two measures with correlation r. The default here, the sine
+$\\sqrt{{1 - r^2}}$, **was chosen because the paper's six then are in six clusters**; this does not confirm the choice
+independently. With $1 - |r|$ they are not ({other}).
 
-The paper's six keep these principles on random distributions: {", ".join(kept)}. On predictions of real data they are
-often in fewer clusters ([the reproduction](reproduction.md#typical-examples-and-the-tree-of-measures)). The
-rest depends on how widely they are used:
+The paper's six satisfy these principles on random distributions: {", ".join(kept)}. On predictions of real data they
+are often in fewer clusters ([the reproduction](reproduction.md#typical-examples-and-the-tree-of-measures)). The last
+principle is wide use:
 
 {left}
 
-Usage is the number of general-purpose libraries that have a measure, an assumption of ours:
+Usage is the number of general-purpose libraries that have a measure, which is our assumption:
 
 {libraries}
 """
@@ -115,7 +115,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def outputs() -> dict[Path, str]:
-    """What this script writes: from path to text."""
+    """The current text of each file, by its path."""
     return {TARGET: render()}
 
 

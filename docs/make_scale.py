@@ -1,6 +1,6 @@
 """Write the section "On the GPU" of ``docs/scale.md`` from ``benchmarks/results/gpu.json``.
 
-Nothing is measured here. A figure that the file does not hold leaves its row out. Run ``python docs/make_scale.py``.
+This script measures nothing; rows without figures in the file are left out. Run ``python docs/make_scale.py``.
 """
 
 import json
@@ -53,8 +53,8 @@ ROWS = (
 )
 
 TEXT = """\
-Features often come out of a network as tensors on a GPU. With scikit-learn's setting `array_api_dispatch`, which needs
-SciPy 1.14, they are computed where they are, and predictions are arrays of the same library, device and precision:
+Features are often the output of a network, as tensors on a GPU. With scikit-learn's setting `array_api_dispatch`, which
+needs SciPy 1.14, computations stay on the device, and predictions are arrays of the same library, device and precision:
 
 ```python
 import os
@@ -76,11 +76,10 @@ evaluate(D, P)
 ```
 
 - `SABFGS`, `SABFGSCV`, `SAIIS`, `AAKNN` (Euclidean distances), `AABP`, `KernelRidgeLDL` (exact solvers),
-  `MeanDistribution`, all measures, `evaluate`, `mu` and `skill` take arrays of torch and CuPy. All other estimators
-  say in one line that they do not. torch or CuPy is not installed with this package; scikit-learn before 1.7 also
-  needs `pip install 'scikit-ldl[gpu]'`.
-- Everything follows X. Distributions and weights must be on its device; nothing is copied there silently. Arrays are
-  float32 or float64.
+  `MeanDistribution`, all measures, `evaluate`, `mu` and `skill` accept arrays of torch and CuPy. All other estimators
+  raise an error. torch or CuPy is not installed with this package; scikit-learn before 1.7 also needs
+  `pip install 'scikit-ldl[gpu]'`.
+- Distributions and weights must be on the device of X; nothing is copied silently. Arrays are float32 or float64.
 - Products of float32 are computed in float32, never in TF32, and sums over rows in double precision. Results agree
   with NumPy to 1e-10 in double and 1e-5 in single precision.
 - Models that keep training rows (`AAKNN`, `KernelRidgeLDL`) keep them on the device. `skldl.save` writes NumPy
@@ -94,13 +93,13 @@ def duration(seconds: float) -> str:
 
 
 def find(records: list[dict[str, Any]], section: str, beginning: str) -> dict[str, Any] | None:
-    """The record of a section whose description begins so."""
+    """The record of a section whose description has this beginning."""
     fitting = (r for r in records if r["section"] == section and r["what"].startswith(beginning) and "least_s" in r)
     return next(fitting, None)
 
 
 def table(records: list[dict[str, Any]]) -> list[str]:
-    """Times of the estimators and measures, beside what the arithmetic alone takes."""
+    """The table of times of estimators and measures, with the times of their main operations."""
     lines = ["| | time | for comparison |", "|---|---:|---|"]
     for what, section, beginning, other, beginning_of_other in ROWS:
         ours = find(records, section, beginning)
@@ -113,7 +112,7 @@ def table(records: list[dict[str, Any]]) -> list[str]:
 
 
 def head(records: list[dict[str, Any]]) -> list[str]:
-    """The example: a softmax layer on embeddings, against training loops."""
+    """The paragraph on the example: a softmax layer on embeddings, compared with training loops."""
     ours = find(records, "head", "SABFGSCV")
     if ours is None:
         return []
@@ -148,12 +147,12 @@ def section(results: dict[str, Any] | None) -> str:
 
 
 def page(before: str, results: dict[str, Any] | None) -> str:
-    """The page with its section written anew; a page without the section gets it at its end."""
+    """The page with the current section, which is added at the end if the page does not have it."""
     return between_marks(before, "gpu", f"\n{section(results)}")
 
 
 def outputs() -> dict[Path, str]:
-    """What this script writes: from path to text."""
+    """The current text of each file, by its path."""
     before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else "# Large data\n"
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None
     return {PAGE: page(before, results)}

@@ -1,6 +1,6 @@
 """Write the table of the README's section "How fast" from ``benchmarks/results``: run ``python docs/make_speed.py``.
 
-Nothing is measured here. A number that no result file holds leaves its cell, or its row, out.
+This script measures nothing; cells and rows without numbers in the result files are left out.
 """
 
 import json
@@ -16,7 +16,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 README = ROOT / "README.md"
 SETS = ("Yeast_alpha", "SJAFFE", "SBU_3DFE", "Natural_Scene", "Movie", "Synthetic")
 PEER = "python-ldl"
-# what a result file of an earlier version was measured with, where it does not say so itself
+# settings of measurements with an earlier version, where the result file does not contain them
 MEASURED_WITH = {"ptsvm": "with 1,000 drawn rows, the default when it was measured; now it learns from all rows"}
 
 
@@ -55,7 +55,7 @@ def with_divergence(row: dict[str, Any], label: str) -> str:
 
 
 def lines() -> list[str]:
-    """The rows of the table that hold at least one number."""
+    """The rows of the table that have at least one number."""
     sabfgs, saiis, aaknn, ptbayes, aabp, ptsvm = map(load, ("sabfgs", "saiis", "aaknn", "ptbayes", "aabp", "ptsvm"))
     old = "" if any("ours is" in row for row in ptsvm.values()) else f" ({MEASURED_WITH['ptsvm']})"
     above = f"{PEER} objective − ours"
@@ -94,14 +94,14 @@ def block() -> str:
     note = "" if recorded else " The time until our objective falls below theirs is recorded by the next `make bench`."
     return "\n".join(
         [
-            "Time of python-ldl divided by ours: above 1 we are faster. Every estimator with its defaults, on the "
-            "first of ten folds in file order; CPU seconds on one core. KL is the mean Kullback-Leibler divergence on "
-            "the test fold. An empty cell was not measured.",
+            "Time of python-ldl divided by ours: above 1 we are faster. All estimators have their default settings; "
+            "CPU seconds on one core, on the first of ten folds in file order. KL is the mean Kullback-Leibler "
+            "divergence on the test fold. Empty cells were not measured.",
             "",
             *lines(),
             "",
-            f"The prediction of `AAKNN` costs {min(against.values()):.2f} to {max(against.values()):.2f} times that of "
-            f"`KNeighborsRegressor` (most on {slowest}).{note}",
+            f"The prediction of `AAKNN` takes {min(against.values()):.2f} to {max(against.values()):.2f} times as long "
+            f"as that of `KNeighborsRegressor` (longest on {slowest}).{note}",
             "",
             f"Measured on: {machines(sections)}.",
         ]
@@ -114,7 +114,7 @@ def render(page: str) -> str:
 
 
 def outputs() -> dict[Path, str]:
-    """What this script writes: from path to text."""
+    """The current text of each file, by its path."""
     return {README: render(README.read_text(encoding="utf-8"))}
 
 

@@ -1,9 +1,9 @@
 """Draw the figures of ``reproduction.md`` that need predictions, from the records in ``studies/tkde2016``.
 
-Run ``python docs/make_study_figures.py`` before ``make_reproduction.py``. The records keep predictions of a few rows,
-but no true distributions of data that may not be passed on: these are read from the data folder (``SKLDL_DATA``). Where
-records hold no predictions, or the data of any dataset are not available, no figure is drawn and those in
-``docs/figures`` stay: figures of some of the datasets would show another experiment.
+Run ``python docs/make_study_figures.py`` before ``make_reproduction.py``. The records have predictions of a few rows,
+but not the true distributions of data that must not be redistributed: these are read from the data folder
+(``SKLDL_DATA``). If the records have no predictions, or the data of any dataset are not available, no figure is drawn
+and those in ``docs/figures`` stay, because figures of some of the datasets would show another experiment.
 """
 
 import json
@@ -82,7 +82,7 @@ def selection_on(found: dict[str, Any]) -> Selection:
 
 
 def what_was_chosen(selections: dict[str, Selection], tables: dict[str, dict[str, Any]], shown: str) -> dict[str, Any]:
-    """The facts below the figures: groups of the six measures, chosen ones, and datasets of the examples."""
+    """The numbers in the captions: clusters of the six measures, chosen measures, and datasets of the examples."""
     clusters = {name: {s.clusters[measure] for measure in PAPER_MEASURES} for name, s in selections.items()}
     return {
         "dataset": shown,
@@ -111,7 +111,7 @@ def main() -> None:
         print(f"No figures drawn: {', '.join(missing)} not found. SKLDL_DATA must name the folder of the data.")
         return
     if not tables:
-        print(f"No figures drawn: {STUDY} holds no predictions.")
+        print(f"No figures drawn: {STUDY} has no predictions.")
         return
     FOLDER.mkdir(exist_ok=True)
     selections = {name: selection_on(found) for name, found in tables.items()}

@@ -138,10 +138,10 @@ def test_inspect_works_without_loading(model_file):
 def strictly(text):
     """Read JSON as every other program does: Infinity and NaN are no numbers."""
 
-    def refuse(word):
+    def reject(word):
         raise AssertionError(f"{word} is no JSON")
 
-    return json.loads(text, parse_constant=refuse)
+    return json.loads(text, parse_constant=reject)
 
 
 def test_numbers_that_are_not_finite_are_null_and_come_back_as_none(tmp_path):

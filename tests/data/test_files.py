@@ -339,7 +339,7 @@ def test_damaged_files_give_an_error_or_valid_data(tmp_path, table):
     io.savemat(tmp_path / "whole.mat", {"features": table[0], "labels": table[1]}, do_compression=True)
     whole = (tmp_path / "whole.mat").read_bytes()
     rng = np.random.default_rng(0)
-    refused = 0
+    rejected = 0
     for _ in range(60):
         content = bytearray(whole)
         for place in rng.integers(120, len(whole), size=3):
@@ -348,8 +348,8 @@ def test_damaged_files_give_an_error_or_valid_data(tmp_path, table):
         try:
             load_dataset(tmp_path / "damaged.mat")
         except DatasetError:
-            refused += 1
-    assert refused > 50
+            rejected += 1
+    assert rejected > 50
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_point_that_may_separate_thousands_is_noted(tmp_path):
 
 def test_a_comma_that_comes_late_is_no_number(tmp_path):
     frame = TableFile(write(tmp_path, "a;b\n" + "1;x\n" * 600 + "5,123;x\n")).read()
-    assert frame["a"].iloc[-1] == "5,123"  # from_table refuses such a column
+    assert frame["a"].iloc[-1] == "5,123"  # from_table rejects such a column
 
 
 def test_codes_stay_text(tmp_path):
@@ -268,7 +268,7 @@ numbers = st.one_of(st.floats(-1e9, 1e9), st.integers(-(10**6), 10**6).map(float
     quoting=st.sampled_from([0, 1, 2]),
 )
 def test_what_was_written_is_read_or_refused(tmp_path, cells, dialect, encoding, quoting):
-    """A number is never read as another one: a decimal comma that could be thousands is refused."""
+    """A number is never read as another one: a decimal comma that may separate thousands is rejected."""
     written = pd.DataFrame(cells, columns=["x", "y", "word"])
     path = tmp_path / "t.csv"
     separator, decimal = dialect

@@ -45,7 +45,7 @@ def test_a_model_that_is_ahead_over_the_first_folds_is_named(load_script):
     sentences = load_script("docs/make_accuracy.py")._ahead_on_few_folds
     ours = entry("auto", 0.2, 0.2, 0.2, 0.1)
     assert sentences([ours, entry("sklearn forest", 0.1, 0.1, 0.1, 0.9)]) == [
-        "On A, sklearn forest is ahead of `AutoLDL` over the first 3 folds: 0.10000 against 0.20000.",
+        "On A, sklearn forest is better than `AutoLDL` over the first 3 folds: 0.10000 against 0.20000.",
         "",
     ]
     assert sentences([ours, entry("sklearn forest", 0.3, 0.3, 0.3, 0.1)]) == []
@@ -59,11 +59,11 @@ def test_single_models_that_are_ahead_are_named_with_their_error(load_script):
     sentences = load_script("docs/make_accuracy.py")._against_single_models
     ours = entry("auto", 0.2, 0.3, 0.4)
     assert sentences([ours, entry("mean", 0.1, 0.1, 0.1), entry("sklearn forest", 0.1, 0.1, 0.1)]) == []
-    assert sentences([ours, entry("linear", 0.5, 0.5, 0.5)])[0].startswith("No single model of this package is ahead")
+    assert sentences([ours, entry("linear", 0.5, 0.5, 0.5)])[0].startswith("No single model of this package is better")
     gaps = np.array([0.1, 0.15, -0.01])
     error = gaps.std(ddof=1) / np.sqrt(3)
     assert sentences([ours, entry("forest", *(np.array([0.2, 0.3, 0.4]) - gaps))])[0] == (
-        f"On A, `RandomForestLDL` is ahead of `AutoLDL` by {gaps.mean():.2g} ± {error:.1g} (standard error over "
+        f"On A, `RandomForestLDL` is better than `AutoLDL` by {gaps.mean():.2g} ± {error:.1g} (standard error over "
         "folds), in 2 of 3 folds."
     )
 
@@ -79,7 +79,7 @@ def test_other_packages_are_compared_on_the_first_fold(tmp_path, monkeypatch, lo
     script.AUTOML_RESULTS.write_text(json.dumps([theirs, endless]))
     text = script.page()
     assert "| A (1) | **0.1000** | 0.3000 | stopped after 300 s |" in text
-    assert "They\nhad 60 seconds for one fit" in text
+    assert "The limit was 60 seconds for one fit" in text
     script.AUTOML_RESULTS.write_text(json.dumps([theirs | {"folds": 2, "by_fold": [0.05, 0.55]}]))
     assert "| A (2) | **0.1500** | 0.3000 |" in script.page()
 

@@ -1,4 +1,4 @@
-"""ONNX graphs: the same predictions in onnxruntime, and refusals that name the part."""
+"""ONNX graphs: the same predictions in onnxruntime, and errors that name the part."""
 
 import numpy as np
 import pandas as pd

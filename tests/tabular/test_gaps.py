@@ -1,4 +1,4 @@
-"""Tables with empty label cells: read, fitted, judged by what was observed, and refused by models that cannot."""
+"""Tables with empty label cells: reading, fitting, evaluation on observed degrees, errors of models that need all."""
 
 import numpy as np
 import pandas as pd
