@@ -1,6 +1,7 @@
 """`skldl fit --stream` that is stopped: what is kept, and the same command again."""
 
 import fcntl
+import os
 import shlex
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import skldl
 from skldl.chunks import FolderJournal
+from skldl.cli.fit import digest_of_part
 from skldl.persistence import inspect
 
 SKLDL = [sys.executable, "-m", "skldl"]
@@ -74,6 +76,30 @@ def test_the_state_of_another_fit_is_not_used(ratings_folder, monkeypatch, cli):
 
 
 @pytest.mark.slow
+def test_a_table_exchanged_for_one_of_equal_size_and_time(ratings_folder, monkeypatch, cli):
+    with monkeypatch.context() as patched:
+        stopped_after(patched, 2)
+        cli(f"fit all.csv {FIT} --out m.skldl", status=130)
+    time_before, content = os.stat("all.csv").st_mtime_ns, (ratings_folder / "all.csv").read_text()
+    header, *lines = content.splitlines()
+    (ratings_folder / "all.csv").write_text("\n".join([header, *reversed(lines)]) + "\n")
+    os.utime("all.csv", ns=(time_before, time_before))
+    assert "held the state of another fit" in cli(f"fit all.csv {FIT} --out m.skldl").err
+
+
+def test_large_files_are_compared_by_part_of_their_content(tmp_path, monkeypatch):
+    monkeypatch.setattr("skldl.cli.fit.STAMP_BLOCKS", 4)
+    monkeypatch.setattr("skldl.cli.fit.STAMP_BLOCK_BYTES", 10)
+    found = set()
+    for changed in (None, 5, 27, 53, 79, 99):  # in the first, second, third and fourth block, and at the end
+        content = bytearray(b"x" * 100)
+        if changed is not None:
+            content[changed] = 0
+        (tmp_path / "t.csv").write_bytes(content)
+        found.add(digest_of_part(str(tmp_path / "t.csv")))
+    assert len(found) == 6
+
+
 def test_a_disk_without_room(ratings_folder, cli):
     """A limit on the size of files stands for a full disk: the cache is given up, the state of a pass is an error."""
     script = (

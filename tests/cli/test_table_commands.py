@@ -254,6 +254,16 @@ def test_rows_between_unbalanced_quotation_marks_are_not_lost(here, cli, monkeyp
     assert sorted(file.name for file in here.iterdir()) == before
 
 
+def test_predict_reports_columns_without_a_value_and_rejects_durations(here, cli, faces):
+    new = faces.drop(columns=LABELS)
+    new.assign(town="", age="").to_csv("gaps.csv", index=False)
+    assert "Note: 'age', 'town': empty in every row" in cli("predict faces.skldl gaps.csv --out p.csv").err
+    new.assign(age=pd.to_timedelta(new["age"], unit="D")).to_parquet("spans.parquet")
+    reported = cli("predict faces.skldl spans.parquet --out q.csv", status=2).err
+    assert "column 'age' holds Timedelta" in reported
+    assert "the model expects a number, in the unit of the training table" in reported
+
+
 def test_shares_given_as_counts_are_noticed(here, faces, cli):
     line = "fit faces.csv --labels 'emo_*' --model mean --out m.skldl"
     (reported,) = [line for line in cli(f"{line} --kind counts").err.splitlines() if "fractions" in line]

@@ -184,6 +184,16 @@ def test_spans_of_time_are_their_seconds_in_whatever_column(hour):
     np.testing.assert_array_equal(encoded(typed)[1]["v"], [3600, np.nan, 7200])
 
 
+@pytest.mark.parametrize("hour", [datetime.timedelta(hours=1), np.timedelta64(1, "h"), pd.Timedelta("1h")])
+def test_durations_are_numbers_whatever_the_type_of_their_column(hour):
+    for cells in (pd.Series([None, hour, 2 * hour], dtype=object), pd.Series([None, hour, 2 * hour])):
+        encoder, typed = encoded(cells)
+        assert (encoder.kinds_, encoder.durations_) == ({"v": "number"}, ["v"])
+        np.testing.assert_array_equal(typed["v"], [np.nan, 3600, 7200])
+    [note] = from_table(table(v=[hour, 2 * hour, 4 * hour, hour]), "l_*").notes
+    assert note == "Column 'v' holds durations: models learn from their seconds."
+
+
 def test_periods_are_dates():
     frame = pd.DataFrame({"when": pd.period_range("2024-01", periods=6, freq="M")})
     assert TableEncoder().fit(frame).kinds_ == {"when": "date"}

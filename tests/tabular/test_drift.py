@@ -51,6 +51,25 @@ def test_other_rows_do(model):
         assert word in said
 
 
+def test_columns_that_are_empty_in_every_row(model):
+    frame = table(1, 200)
+    frame.loc[:99, "a"] = np.nan
+    frame.loc[100:, "town"] = None
+    assert watched(model, frame, 2).numbers()["empty_columns"] == []
+    frame[["a", "town"]] = np.nan
+    monitor = watched(model, frame, 2)
+    assert monitor.numbers()["empty_columns"] == ["a", "town"]
+    assert "'a', 'town': empty in every row, so the predictions rest on the other columns." in monitor.warnings()
+    frame[["b", "c"]] = np.nan
+    assert not any("the other columns" in line for line in watched(model, frame).warnings())
+    assert not DriftMonitor(model).warnings()
+
+
+def test_a_column_that_was_empty_in_the_training_table_is_not_reported():
+    frame = table(0, 60).assign(a=np.nan)
+    assert watched(fit_table(frame, "d_*", model="sa-bfgs").model, frame).numbers()["empty_columns"] == []
+
+
 def test_pieces_add_up_to_the_whole(model):
     frame = table(1, 200, shift=0.5)
     whole, pieces = watched(model, frame).numbers(), watched(model, frame, 7).numbers()
@@ -66,7 +85,7 @@ def test_few_rows_and_models_without_a_reference_are_counted_only(model):
     assert few.numbers()["distance"]["far_share"] == 1.0
     assert not any("farther" in line for line in few.warnings())
     nothing = DriftMonitor(model)
-    assert nothing.numbers() == {"rows": 0, "unknown_category_share": 0.0}
+    assert nothing.numbers() == {"rows": 0, "empty_columns": [], "unknown_category_share": 0.0}
     old = DriftMonitor(model)
     old.reference = None
     old.update(table(1, 50).assign(town="Rom"), np.zeros((50, 3)))

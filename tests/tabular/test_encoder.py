@@ -9,7 +9,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 import skldl
-from skldl.exceptions import ModelFileError, NonFiniteError, NotNumericError, TableError
+from skldl.exceptions import DataError, ModelFileError, NonFiniteError, NotNumericError, TableError
 from skldl.tabular import TableEncoder
 
 TABLE = pd.DataFrame(
@@ -243,6 +243,18 @@ def test_spans_of_time_are_numbers():
     table = pd.DataFrame({"span": pd.to_timedelta(["1h", "3h"])})
     assert TableEncoder().fit(table).kinds_ == {"span": "number"}
     np.testing.assert_allclose(TableEncoder().fit_transform(table).ravel(), [-1, 1])
+
+
+@pytest.mark.parametrize("kind", ["timedelta64[s]", "duration[ms][pyarrow]", object])
+def test_durations_do_not_stand_in_for_numbers(kind):
+    numbers = pd.DataFrame({"span": [1.5, 3.0]})
+    spans = pd.DataFrame({"span": pd.Series(pd.to_timedelta(["1h", "3h"])).astype(kind)})
+    encoder = TableEncoder().fit(numbers)
+    with pytest.raises(DataError, match=r"Row 1 of column 'span' holds .*, where the model expects a number, in the"):
+        encoder.transform(spans)
+    assert len(encoder.transform(spans.assign(span=pd.Series([pd.NaT, pd.NaT], dtype="timedelta64[s]")))) == 2
+    encoder.fit(spans)
+    np.testing.assert_allclose(encoder.transform(pd.DataFrame({"span": [3600, 10800]})), encoder.transform(spans))
 
 
 def test_unusual_rows_are_counted(encoder):

@@ -29,8 +29,9 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 def as_frame(table: Any) -> pd.DataFrame:
     """Convert a table to a pandas DataFrame whose column names are text and unique; the argument is not changed.
 
-    Accepts DataFrames of pandas and tables with a method ``to_pandas``. Periods become the dates of their first days.
-    Bytes become text, since some programs write text to Parquet as bytes.
+    Accepts DataFrames of pandas and tables with a method ``to_pandas``. Periods become the dates of their first days,
+    objects that are durations a column of durations. Bytes become text, since some programs write text to Parquet as
+    bytes.
     """
     if hasattr(table, "to_pandas"):  # polars, pyarrow
         table = table.to_pandas()
@@ -42,16 +43,21 @@ def as_frame(table: Any) -> pd.DataFrame:
     if len(twice):
         raise TableError(f"Two columns of the table are called {twice[0]!r}. Rename one of them.")
     objects = [str(name) for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
-    converted = {name: _without_periods_and_bytes(frame[name]) for name in objects}
+    converted = {name: _converted_objects(frame[name]) for name in objects}
     changed = {name: column for name, column in converted.items() if column is not None}
     return with_columns(frame, changed) if changed else frame
 
 
-def _without_periods_and_bytes(column: pd.Series) -> pd.Series | None:
-    """Convert periods to dates and bytes to text; None for any other column."""
+def _converted_objects(column: pd.Series) -> pd.Series | None:
+    """Convert periods to dates, objects that are durations to their type, and bytes to text; None for other columns."""
     if isinstance(column.dtype, pd.PeriodDtype):
         return column.dt.to_timestamp()
-    if column.dtype != object or not isinstance(next((cell for cell in column if cell is not None), None), bytes):
+    if column.dtype != object:
+        return None
+    first = next((cell for cell in column if not (pd.api.types.is_scalar(cell) and pd.isna(cell))), None)
+    if isinstance(first, datetime.timedelta | np.timedelta64):
+        return pd.to_timedelta(column) if pd.api.types.infer_dtype(column) == "timedelta" else None
+    if not isinstance(first, bytes):
         return None
     try:
         return column.map(lambda cell: cell.decode() if isinstance(cell, bytes) else cell)
@@ -80,6 +86,11 @@ def is_plain_number(column: pd.Series) -> bool:
         return column.dtype.kind in "iuf"
     kind = pd.api.types
     return bool(kind.is_numeric_dtype(column)) and not (kind.is_bool_dtype(column) or kind.is_complex_dtype(column))
+
+
+def is_duration(column: pd.Series) -> bool:
+    """Whether the type of the column is a duration, of NumPy or Arrow."""
+    return getattr(column.dtype, "kind", "") == "m"
 
 
 def check_not_nested(column: pd.Series) -> None:

@@ -26,6 +26,7 @@ from skldl.data._cells import (
     cell_place,
     check_not_nested,
     has_codes,
+    is_duration,
     is_plain_number,
 )
 from skldl.data._csv import MOSTLY
@@ -105,6 +106,7 @@ class ColumnKind:
         self._kind_if_empty = NUMBER  # from the type of the column, if all its cells are empty
         self._formats: set[str] | None = None  # formats of dates that fit all cells; None before the first cell
         self._truth = self._plain = True
+        self._durations = False
         self._codes = False
         self._examples: list[str] = []
         self._first_cell: Any = None
@@ -142,6 +144,7 @@ class ColumnKind:
             return
         check_not_nested(column)
         self._plain = False
+        self._durations = self._durations or is_duration(column)
         if pd.api.types.is_bool_dtype(column):
             self._formats = set()
             return
@@ -198,6 +201,8 @@ class ColumnKind:
             return []
         if self.kind() == NUMBER:
             self._check_range()
+            if self._durations:
+                return [f"Column {self.name!r} holds durations: models learn from their seconds."]
             return self._notes_on_whole_numbers()
         if self.date_format() is not None:
             return [

@@ -5,6 +5,7 @@ of other training rows to the nearest centre, and the mean prediction. `DriftMon
 by piece.
 """
 
+import itertools
 import json
 import warnings
 from collections import Counter
@@ -16,6 +17,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin_min
 
+from skldl.utils.column_names import list_names
 from skldl.utils.typing import FloatArray
 
 # Chosen by hand:
@@ -98,13 +100,15 @@ class Comparison:
     """Comparison of some rows with the training table: unusual cells, sum of predictions, and distances.
 
     ``unusual`` is the result of `TableEncoder.unusual`. ``distances`` are those of at most a thousand rows to the
-    nearest centre of training rows; None, like the sum, if the model has no reference.
+    nearest centre of training rows; None, like the sum, if the model has no reference. ``empty`` are the columns that
+    are empty in all these rows, but were not in the training table.
     """
 
     n_rows: int
     unusual: dict[str, dict[str, int]]
     sum_of_predictions: FloatArray | None = None
     distances: FloatArray | None = None
+    empty: frozenset[str] = frozenset()
 
 
 class DriftMonitor:
@@ -140,6 +144,7 @@ class DriftMonitor:
         self._unusual: dict[str, Counter[str]] = {}
         self._distances: list[FloatArray] = []
         self._sum: Any = 0.0
+        self._empty: frozenset[str] | None = None  # before the first rows
 
     def update(self, table: Any, P: FloatArray) -> None:
         """Compare some rows with the training table.
@@ -169,11 +174,13 @@ class DriftMonitor:
             The argument of `add`.
         """
         unusual = self.encoder.unusual(table)
+        known = [name for name, value in self.encoder.typical_.items() if value is not None]
+        empty = frozenset(itertools.compress(known, table[known].isna().all())) if len(table) else frozenset()
         if self.reference is None or not len(table):
-            return Comparison(len(table), unusual)
+            return Comparison(len(table), unusual, empty=empty)
         some = table.iloc[:: -(-len(table) // ROWS_PER_CHUNK)]
         distances = nearest_distances(self.reference.centres_, self.encoder.transform(some))
-        return Comparison(len(table), unusual, np.asarray(P, dtype=np.float64).sum(axis=0), distances)
+        return Comparison(len(table), unusual, np.asarray(P, dtype=np.float64).sum(axis=0), distances, empty)
 
     def add(self, rows: "Comparison") -> None:
         """Add the result of a comparison.
@@ -186,6 +193,8 @@ class DriftMonitor:
         for what, counts in rows.unusual.items():
             self._unusual.setdefault(what, Counter()).update(counts)
         self.n_rows += rows.n_rows
+        if rows.n_rows:
+            self._empty = rows.empty if self._empty is None else self._empty & rows.empty
         if rows.distances is not None:
             self._sum = self._sum + rows.sum_of_predictions
             self._distances.append(rows.distances)
@@ -197,6 +206,7 @@ class DriftMonitor:
         -------
         dict
             ``rows``; ``unknown_categories``, ``far_outside_range`` and ``empty_rows``, numbers of rows by column;
+            ``empty_columns``, the columns that are empty in every row, but were not in the training table;
             ``unknown_category_share``, the largest fraction of rows with an unknown category in one column. If the
             model has a reference: ``distance`` (``median`` of the distances to the nearest centre of training rows,
             ``typical``, the median in the training table, and ``far_share``, the fraction of rows beyond the quantile
@@ -204,6 +214,7 @@ class DriftMonitor:
             rows and of the training table, and ``z``, the largest shift of a label in standard errors).
         """
         found: dict[str, Any] = {"rows": self.n_rows, **{what: dict(counts) for what, counts in self._unusual.items()}}
+        found["empty_columns"] = sorted(self._empty or ())
         worst = max(self._unusual.get("unknown_categories", Counter()).values(), default=0)
         found["unknown_category_share"] = worst / self.n_rows if self.n_rows else 0.0
         if self.reference is None or not self.n_rows:
@@ -247,6 +258,8 @@ class DriftMonitor:
                 lines.append(f"Column {column!r} {meaning} in {count:,} of {self.n_rows:,} rows.")
         if empty := numbers.get("empty_rows", {}).get("rows"):
             lines.append(f"All features are empty in {empty:,} of {self.n_rows:,} rows.")
+        if (columns := numbers["empty_columns"]) and empty != self.n_rows:
+            lines.append(f"{list_names(columns)}: empty in every row, so the predictions rest on the other columns.")
         if self.n_rows >= MIN_ROWS and "distance" in numbers:
             far = numbers["distance"]["far_share"]
             # .01 is expected; .05 by hand, plus three standard errors of a fraction of about .01

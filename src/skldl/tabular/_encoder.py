@@ -100,6 +100,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         From the name of each column to "number", "boolean", "date", "category" or "text".
     dates_ : dict
         From the name of each column of dates to their format and to the list of their parts that vary.
+    durations_ : list of str
+        Names of the columns of numbers that held durations in the training table; the numbers are their seconds.
     ranges_ : dict
         From the name of each column of numbers to its minimum and maximum.
     typical_ : dict
@@ -410,7 +412,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         table = self._checked_table(X)
         cells: dict[str, AnyArray] = dict(
-            zip(self.numbers_, typed_numbers(table, self.kinds_, self.dates_).T, strict=True)
+            zip(self.numbers_, typed_numbers(table, self.kinds_, self.dates_, self.durations_).T, strict=True)
         )
         for name, kind in self.kinds_.items():
             if kind in (CATEGORY, TEXT):
@@ -515,6 +517,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "kinds_": list(kinds) == list(self.feature_names_in_) and {*kinds.values()} <= {*KINDS},
             "dates_": list(self.dates_) == by_kind[DATE]
             and all({*parts} <= {*DATE_PARTS} for _, parts in self.dates_.values()),
+            "durations_": {*self.durations_} <= {*by_kind[NUMBER]},
             "numbers_": len(self.numbers_) == n_numbers,
             "medians_": self.medians_.shape == (n_numbers,) and self.medians_.dtype == np.float64,
             "means_": self.means_.shape == (n_scaled,) and self.means_.dtype == np.float64,
@@ -553,7 +556,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         lookup = self._lookup
         for start in range(0, len(table), BLOCK_ROWS):
             block = table.iloc[start : start + BLOCK_ROWS]
-            numbers = typed_numbers(block, self.kinds_, self.dates_)
+            numbers = typed_numbers(block, self.kinds_, self.dates_, self.durations_)
             words = [_words(block[name]) for name in lookup.categories]
             texts = [_words(block[name]) for name in lookup.texts]
             yield _Cells(numbers, *lookup.missing_and_outside(numbers), words, *lookup.codes(words), texts)

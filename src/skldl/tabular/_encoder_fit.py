@@ -28,6 +28,7 @@ from skldl.data._cells import (
     check_cells,
     checked_numbers,
     checked_truth,
+    is_duration,
 )
 from skldl.data._kinds import ColumnKind, as_dates, date_parts, notes_on_columns, show_date
 from skldl.exceptions import DataError, Parameter, TableError
@@ -80,11 +81,15 @@ def part_names(dates: Mapping[str, tuple[str, Sequence[str]]]) -> list[str]:
 
 
 def typed_numbers(
-    table: pd.DataFrame, kinds: Mapping[str, str], dates: Mapping[str, tuple[str, Sequence[str]]]
+    table: pd.DataFrame,
+    kinds: Mapping[str, str],
+    dates: Mapping[str, tuple[str, Sequence[str]]],
+    durations: Sequence[str],
 ) -> FloatArray:
     """Return the columns of numbers and of truth values, then the parts of dates; NaN for missing cells.
 
-    Raises an error that names the first cell of another type.
+    Raises an error that names the first cell of another type. Durations in a column that is not one of ``durations``
+    are an error, too: the unit of the numbers in the training table is unknown.
     """
     names = number_columns(kinds)
     dtypes = dict(zip(table.columns, table.dtypes, strict=True))
@@ -100,6 +105,8 @@ def typed_numbers(
         numbers[:, ready] = block
     for at in sorted({*range(len(names))}.difference(ready)):
         cells, is_number = table[names[at]], kinds[names[at]] == NUMBER
+        if is_number and is_duration(cells) and names[at] not in durations:
+            check_cells(cells, cells.notna(), "the model expects a number, in the unit of the training table")
         numbers[:, at] = checked_numbers(cells, "the model expects a number") if is_number else checked_truth(cells)
     at = len(names)
     for name, (written, parts) in dates.items():
@@ -152,6 +159,7 @@ class EncoderFit:
         self._columns: list[str] | None = None
         self._kinds: dict[str, ColumnKind] = {}
         self._prose: dict[str, Prose] = {}
+        self._durations: set[str] = set()
         self._statistics: _Statistics | None = None
 
     def update(self, chunk: Any, file: str = "") -> None:
@@ -167,6 +175,7 @@ class EncoderFit:
             self._statistics.update(table)
             return
         self.n_rows += len(table)
+        self._durations |= {name for name, dtype in table.dtypes.items() if dtype.kind == "m"}
         for name, kind in self._kinds.items():
             kind.update(table[name], file)
         for name, prose in self._prose.items():
@@ -244,6 +253,9 @@ class EncoderFit:
                 f"Nothing is left to learn from: in these rows the text columns {list_names(encoder.text)} hold no "
                 "text, and there are no others."
             )
+        encoder.durations_ = [
+            name for name, kind in encoder.kinds_.items() if kind == NUMBER and name in self._durations
+        ]
         encoder.numbers_ = [*number_columns(encoder.kinds_), *part_names(encoder.dates_)]
 
 
@@ -307,7 +319,7 @@ class _Statistics:
         encoder = self._encoder
         self.n_rows += len(table)
         if encoder.numbers_:
-            self._add_numbers(typed_numbers(table, encoder.kinds_, encoder.dates_))
+            self._add_numbers(typed_numbers(table, encoder.kinds_, encoder.dates_, encoder.durations_))
         for name, counts in self.counts.items():
             counts.update(as_words(table[name], MISSING_CATEGORY).tolist())
             if len(counts) > MAX_CATEGORIES_IN_CHUNKS and not self._in_memory:
