@@ -21,6 +21,7 @@ TRUTH = {
 }
 TRUTH_OR_DIGIT = {**TRUTH, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 MAX_DIGITS = 15  # a float keeps all decimal digits of whole numbers up to this length; longer ones are taken as codes
+_FEW_COLUMNS = 100  # are replaced in a table one by one; chosen by hand
 CODE = rf"^[+-]?(?:0\d|\d{{{MAX_DIGITS + 1},}}$)"  # such as 007; Arrow compiles this pattern too
 _CODE = re.compile(CODE)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -74,6 +75,8 @@ def with_columns(frame: pd.DataFrame, columns: Mapping[str, Any]) -> pd.DataFram
     >>> with_columns(pd.DataFrame({"self": [1, 2], "x": [3, 4]}), {"self": [5, 6]}).to_dict("list")
     {'self': [5, 6], 'x': [3, 4]}
     """
+    if len(columns) > _FEW_COLUMNS:  # each assignment takes time that is proportional to the number of columns
+        return pd.DataFrame({**dict(frame.items()), **columns}, index=frame.index)
     changed = frame.copy(deep=False)
     for name, values in columns.items():
         changed[name] = values

@@ -195,7 +195,7 @@ class CsvWriter:
     def __init__(
         self, target: str, *, digits: int | None = None, exact: Collection[str] = (), escape_formulas: bool = False
     ) -> None:
-        self._digits, self._exact, self._escape = digits, exact, escape_formulas
+        self._digits, self._exact, self._escape = digits, frozenset(exact), escape_formulas
 
     def begin(self, stream: IO[Any]) -> None:
         """Write to a stream, of bytes or of text, from now on."""

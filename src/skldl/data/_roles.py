@@ -353,6 +353,7 @@ def _features(columns: Columns, label_columns: list[str], present: list[str]) ->
     """The columns without another role, and notes; conflicting roles are an error."""
     left_out = [name for name in (columns.weight, columns.groups) if name is not None]
     left_out += find_columns(columns.drop, present, "drop")
+    names, without_role, labels = set(present), set(left_out), set(label_columns)
     roles = {
         "weight": [columns.weight],
         "groups": [columns.groups],
@@ -361,20 +362,21 @@ def _features(columns: Columns, label_columns: list[str], present: list[str]) ->
     }
     for role, named in roles.items():
         for column in named:
-            if column is not None and column not in present:
+            if column is not None and column not in names:
                 raise no_column(role, column, present)
-            if role in ("text", "categories") and column in left_out:
+            if role in ("text", "categories") and column in without_role:
                 raise TableError(
                     Parameter(role, column), ": the column has another role, or is left out. Name it once."
                 )
     for column in (*left_out, *columns.text, *columns.categories):
-        if column in label_columns:
+        if column in labels:
             raise TableError(f"The column {column!r} is a label; it cannot be something else as well.")
     notes = []
-    if UNNAMED in present and UNNAMED not in (*label_columns, *left_out):
-        left_out.append(UNNAMED)
+    if UNNAMED in names and UNNAMED not in labels | without_role:
+        without_role.add(UNNAMED)
         notes = ["The first column has no name: it is treated as row labels and left out. Name it to use it."]
-    features = [name for name in present if name not in {*label_columns, *left_out}]
+    used = labels | without_role
+    features = [name for name in present if name not in used]
     if not features:
         raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
     return features, notes + _like_the_labels(label_columns, features)

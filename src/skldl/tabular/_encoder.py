@@ -198,12 +198,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_encoder(self)
         table = as_frame(X)
         known: dict[str, tuple[str, str]] = {}
+        texts, categories = set(self.text), set(self.categories)
         for name in table.columns:
-            if name in self.text:
+            if name in texts:
                 prose = Prose(name)
                 prose.update(table[name])
                 known[name] = (TEXT, prose.cut(self.text_ngrams))
-            elif name not in self.categories:
+            elif name not in categories:
                 column = ColumnKind(name)
                 column.update(table[name])
                 kind = column.kind()

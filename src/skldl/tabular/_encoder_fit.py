@@ -91,7 +91,7 @@ def typed_numbers(
     Raises an error that names the first cell of another type. Durations in a column that is not one of ``durations``
     are an error, too: the unit of the numbers in the training table is unknown.
     """
-    names = number_columns(kinds)
+    names, of_durations = number_columns(kinds), set(durations)
     dtypes = dict(zip(table.columns, table.dtypes, strict=True))
     n_parts = sum(len(parts) for _, parts in dates.values())
     # Fortran order: NumPy then adds up columns pairwise, with a rounding error that grows like log n instead of n
@@ -105,7 +105,7 @@ def typed_numbers(
         numbers[:, ready] = block
     for at in sorted({*range(len(names))}.difference(ready)):
         cells, is_number = table[names[at]], kinds[names[at]] == NUMBER
-        if is_number and is_duration(cells) and names[at] not in durations:
+        if is_number and is_duration(cells) and names[at] not in of_durations:
             check_cells(cells, cells.notna(), "the model expects a number, in the unit of the training table")
         numbers[:, at] = checked_numbers(cells, "the model expects a number") if is_number else checked_truth(cells)
     at = len(names)
@@ -205,8 +205,9 @@ class EncoderFit:
     def _begin(self, columns: list[str]) -> None:
         """Check the parameters of the encoder against the names of the columns."""
         encoder = self.encoder
+        present, given = set(columns), {*encoder.text, *encoder.categories}
         for name in (*encoder.text, *encoder.categories):
-            if name not in columns:
+            if name not in present:
                 raise TableError(f"The table has no column {name!r}. Its columns are {list_names(columns)}.")
         if not columns:
             raise TableError("No column is left to learn from: all are labels, weights, groups or dropped.")
@@ -216,7 +217,6 @@ class EncoderFit:
                 raise TableError(shown, " is no kind of column. know_columns sets this parameter.")
         self._columns = columns
         self._prose = {name: Prose(name) for name in encoder.text}
-        given = {*encoder.text, *encoder.categories}
         given |= {name for name, (kind, _) in (encoder.known_columns or {}).items() if kind != TEXT}
         self._kinds = {name: ColumnKind(name) for name in columns if name not in given}
         encoder.feature_names_in_, encoder.n_features_in_ = np.array(columns, dtype=object), len(columns)
@@ -224,7 +224,7 @@ class EncoderFit:
     def _decide_kinds(self) -> None:
         """Set the kinds of the columns, the formats of dates and the n-grams of texts."""
         encoder = self.encoder
-        known = dict(encoder.known_columns or {})
+        known, categories = dict(encoder.known_columns or {}), set(encoder.categories)
         encoder.kinds_, encoder.dates_, encoder.text_ngrams_ = {}, {}, {}
         for name in self._columns or ():
             kind, detail = known.get(name, ("", ""))
@@ -234,7 +234,7 @@ class EncoderFit:
                 # a column that is known to be text gets no features if these rows have no text in it
                 if not cut or cut in self._prose[name].holds:
                     encoder.text_ngrams_[name] = cut or self._prose[name].cut(encoder.text_ngrams)
-            elif name in encoder.categories:
+            elif name in categories:
                 encoder.kinds_[name] = CATEGORY
             else:
                 if name in self._kinds:
