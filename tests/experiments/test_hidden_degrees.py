@@ -83,7 +83,7 @@ def test_candidates_learn_from_what_is_left_and_are_tested_on_all_of_it(data):
 
 def test_selection_sees_only_what_is_left(data):
     hidden = make_missing(data.D, 0.4)
-    part = data.changed(observed=hidden, reading="degrees")
+    part = data.changed(observed=hidden, missing="degrees")
     rows = np.arange(45)
     candidate = Candidate("SA-BFGS", "skldl:SABFGS", params={"missing": "degrees"}, grid={"alpha": (0.1, 0.01)})
     trials = search(part, [candidate], [(rows[15:], rows[:15])]).trials[0]

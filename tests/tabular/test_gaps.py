@@ -35,7 +35,7 @@ def test_empty_label_cells_are_gaps_of_the_dataset(table):
     expected = make_missing(make_distributions(60, 3, 4)[1], 0.4)
     seen = ~np.isnan(expected)
     np.testing.assert_allclose(dataset.D[seen], expected[seen])
-    assert dataset.reading == "degrees"
+    assert dataset.missing == "degrees"
     assert any("label cells are empty" in note for note in dataset.notes)
     reported = dataset.describe()
     assert sum(reported["mean_distribution"]) == pytest.approx(1.0)
@@ -116,7 +116,7 @@ def test_arrays_with_gaps_are_read_as_tables_are(ratios):
     for path in paths.values():
         dataset = load_dataset(path)
         np.testing.assert_allclose(dataset.D, observed, rtol=1e-12)
-        assert dataset.reading == "renormalised"
+        assert dataset.missing == "renormalised"
         assert dataset.label_names == tuple("wxyz")
         (note,) = dataset.notes
         assert note.startswith(f"{np.isnan(observed).sum()} of 240 label cells are empty")

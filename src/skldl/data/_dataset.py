@@ -70,8 +70,9 @@ class Dataset:
         compared with D.
     columns : Columns, default=None
         Roles of the columns of the original table; see `from_table`.
-    reading : {"degrees", "renormalised"}, default="degrees"
-        Meaning of the observed degrees in rows with gaps: true degrees, or degrees divided by their sum.
+    missing : {"degrees", "renormalised"}, default="degrees"
+        Meaning of the observed degrees in rows with gaps: true degrees, or degrees divided by their sum; as the
+        parameter ``missing`` of estimators.
 
     Examples
     --------
@@ -109,7 +110,7 @@ class Dataset:
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     observed: Any = field(default=None, kw_only=True)
     columns: Any = field(default=None, kw_only=True)
-    reading: str = field(default="degrees", kw_only=True)
+    missing: str = field(default="degrees", kw_only=True)
 
     def __post_init__(self) -> None:
         names = self.label_names or label_names(self.D, np.shape(self.D)[1])
@@ -117,10 +118,10 @@ class Dataset:
         reject_masked(self.X, name=f"X of {self.name}")
         X = sparse.csr_matrix(self.X) if sparse.issparse(self.X) else self.X
         self._set("X", X if hasattr(X, "shape") else np.asarray(X))
-        D, reading = check_partial_distributions(self.D, "auto", name=f"D of {self.name}", to_learn=False)
+        D, meaning = check_partial_distributions(self.D, "auto", name=f"D of {self.name}", to_learn=False)
         self._set("D", D)
-        if reading != COMPLETE:
-            self._set("reading", reading)
+        if meaning != COMPLETE:
+            self._set("missing", meaning)
         check_same_length(self.X, self.D)
         self._set("sample_weight", check_weights(self.sample_weight, self.n_samples))
         if self.groups is not None:
@@ -301,7 +302,7 @@ class Dataset:
         complete = self.D[~np.isnan(self.D).any(axis=1)] if has_gaps(self.D) else self.D
         mean = self.D.mean(axis=0)
         if has_gaps(self.D):
-            mean = mean_distribution(self.D, np.ones(self.n_samples), self.reading)
+            mean = mean_distribution(self.D, np.ones(self.n_samples), self.missing)
         return {
             "name": self.name,
             "fingerprint": self.fingerprint,
@@ -364,7 +365,7 @@ def with_note_of_gaps(dataset: Dataset, n_gaps: int) -> Dataset:
             "(missing='renormalised'). ",
             "degrees": "The observed ones sum to less than one in some rows: the rest of the mass belongs to the empty "
             "labels (missing='degrees'). ",
-        }[dataset.reading] + "Only some models learn from such rows. "
+        }[dataset.missing] + "Only some models learn from such rows. "
     return dataset.changed(notes=(*dataset.notes, f"{note}Write 0 where a label does not apply."))
 
 
@@ -375,12 +376,12 @@ def rows_to_judge_by(dataset: Dataset) -> Dataset:
     """
     if not has_gaps(dataset.D):
         return dataset
-    kept = informative(dataset.D, dataset.reading)
+    kept = informative(dataset.D, dataset.missing)
     if kept.all() or not kept.any():
         return dataset
     reason = (
         "fewer than two observed labels, and no ratio follows from one"
-        if dataset.reading == "renormalised"
+        if dataset.missing == "renormalised"
         else "no observed label"
     )
     note = f"{int((~kept).sum())} of {len(kept)} rows have {reason}: they are left out."

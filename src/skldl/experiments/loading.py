@@ -102,7 +102,7 @@ def _prepared(spec: DatasetSpec, dataset: Dataset) -> Dataset:
     if not spec.hide:
         return dataset.changed(name=spec.name)
     observed = data.make_missing(dataset.D, spec.hide, mechanism=spec.mechanism, renormalise=spec.renormalise)
-    return dataset.changed(name=spec.name, observed=observed, reading="renormalised" if spec.renormalise else "degrees")
+    return dataset.changed(name=spec.name, observed=observed, missing="renormalised" if spec.renormalise else "degrees")
 
 
 def _found(place: str, data_home: Any) -> str:

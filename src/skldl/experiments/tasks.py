@@ -174,7 +174,7 @@ def _evaluate(call: Call, round_: Round, seed: int) -> Record:
     outcome["predict_seconds"] = time.perf_counter() - started
     outcome["n_train"], outcome["n_test"] = len(round_.train), len(truth)
     outcome["n_iter"] = _iterations(model)
-    outcome["measures"] = evaluate(*comparable_rows(truth, predicted, dataset.reading), weight, measures=rules.measures)
+    outcome["measures"] = evaluate(*comparable_rows(truth, predicted, dataset.missing), weight, measures=rules.measures)
     rows = kept_rows(dataset, rules)
     mine = rows if round_.test is None else np.intersect1d(rows, round_.test)
     if len(mine):

@@ -138,7 +138,7 @@ class _Engine:
                     if predicted is None:
                         continue
                     try:
-                        losses[row] = measure.rowwise(*comparable_rows(truth, predicted, self.dataset.reading))
+                        losses[row] = measure.rowwise(*comparable_rows(truth, predicted, self.dataset.missing))
                     except Exception as error:  # what it predicts are no distributions
                         if is_machine_fault(error):
                             raise

@@ -135,7 +135,7 @@ def column_effects(
     """
     frame = as_frame(table)
     generator = np.random.default_rng(random_state)
-    truth, reading = (None, "") if D is None else check_partial_distributions(D, "auto", name="D", to_learn=False)
+    truth, meaning = (None, "") if D is None else check_partial_distributions(D, "auto", name="D", to_learn=False)
     if truth is not None and len(truth) != len(frame):
         raise LengthMismatchError(f"The table has {len(frame)} rows and D has {len(truth)}. Pass one for each.")
     weight = check_weights(sample_weight, len(frame))
@@ -145,7 +145,7 @@ def column_effects(
         truth, weight = (None if some is None else some[rows] for some in (truth, weight))
     before = np.asarray(model.predict(frame))
     reference = before if truth is None else truth
-    divergence = _divergence(reference, before, weight, reading)
+    divergence = _divergence(reference, before, weight, meaning)
     names = columns_used(model, frame)
     rises, movement = np.empty((len(names), n_repeats)), np.zeros((len(names), before.shape[1]))
     for position, name in enumerate(names):
@@ -153,7 +153,7 @@ def column_effects(
             order = generator.permutation(len(frame))
             shuffled = with_columns(frame, {name: frame[name].iloc[order].set_axis(frame.index)})
             after = np.asarray(model.predict(shuffled))
-            rises[position, repeat] = _divergence(reference, after, weight, reading) - divergence
+            rises[position, repeat] = _divergence(reference, after, weight, meaning) - divergence
             movement[position] += np.average(np.abs(after - before), axis=0, weights=weight) / n_repeats
     importance = rises.mean(axis=1)
     order = np.argsort(-importance, kind="stable")
@@ -168,10 +168,10 @@ def column_effects(
     )
 
 
-def _divergence(D: FloatArray, P: FloatArray, weight: FloatArray | None, reading: str) -> float:
+def _divergence(D: FloatArray, P: FloatArray, weight: FloatArray | None, meaning: str) -> float:
     """Mean Kullback-Leibler divergence, on the observed degrees if D has gaps."""
     if has_gaps(D):
-        D, P, kept = observed_pair(D, P, reading)
+        D, P, kept = observed_pair(D, P, meaning)
         weight = None if weight is None else weight[kept]
     return float(kullback_leibler(D, P, sample_weight=weight))
 

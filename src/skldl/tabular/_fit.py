@@ -463,8 +463,8 @@ def _with_gaps(
 ) -> tuple[Dataset, str, Mapping[str, Any] | None]:
     """The rows and the model for a table with empty label cells; for auto, a model that supports missing degrees."""
     if model.casefold() != "auto":
-        reading = (settings or {}).get("missing", "auto")
-        dataset = dataset if reading == "auto" else dataset.changed(reading=reading)
+        missing = (settings or {}).get("missing", "auto")
+        dataset = dataset if missing == "auto" else dataset.changed(missing=missing)
         return rows_to_judge_by(dataset), model, settings
     if wants_pool:
         raise DataError(
@@ -477,8 +477,8 @@ def _with_gaps(
             ", name a model that learns from what was observed (sa-bfgs-cv, incomldl), or fill the "
             "table with skldl.incomplete.complete.",
         )
-    note = f"SA-BFGS-CV was taken, which learns from the degrees that were observed (missing={dataset.reading!r})."
-    if dataset.reading == "renormalised":  # with sums below one, the degrees can only be true degrees
+    note = f"SA-BFGS-CV was taken, which learns from the degrees that were observed (missing={dataset.missing!r})."
+    if dataset.missing == "renormalised":  # with sums below one, the degrees can only be true degrees
         note = Message(
             f"{note} If they are true degrees, so that an empty cell is 0, set ",
             Parameter("model", "sa-bfgs-cv"),
@@ -487,7 +487,7 @@ def _with_gaps(
             ".",
         )
     dataset = rows_to_judge_by(dataset)
-    return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.reading}
+    return dataset.changed(notes=(*dataset.notes, note)), "sa-bfgs-cv", {"missing": dataset.missing}
 
 
 def _preset(model: str, preset: str | None, budget: Any, n_rows: int) -> str:
