@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin_min
@@ -26,6 +27,7 @@ MAX_CENTRE_CELLS = 500_000  # 2 MB in the model file
 MIN_ROWS_OF_CENTRE = 5  # the centre of fewer rows would disclose too much about them, and is left out
 ROWS_PER_CHUNK = 1000  # of which distances are computed
 FAR_QUANTILE = 0.99
+NO_DRIFT_LEVEL = 0.99  # one table in a hundred without drift may exceed what few training rows explain
 MIN_ROWS = 30  # new rows for warnings about distances and the mean prediction
 MAX_Z, MAX_TOTAL_VARIATION = 5, 0.02  # of the mean prediction: a shift above both gives a warning
 
@@ -67,6 +69,27 @@ class TrainingReference:
         self.far_, self.typical_ = float(np.quantile(distances, FAR_QUANTILE)), float(np.median(distances))
         self.mean_prediction_, self.deviation_ = P.mean(axis=0), P.std(axis=0)
         self.n_rows_ = len(P)
+
+    def max_far_share(self, n_new: int) -> float:
+        """Fraction of new rows beyond ``far_`` that is still no sign of drift.
+
+        Parameters
+        ----------
+        n_new : int
+            Number of new rows.
+
+        Returns
+        -------
+        float
+            The fraction.
+        """
+        # .01 is expected; .05 by hand, plus three standard errors of a fraction of about .01
+        by_hand = 0.05 + 3 * np.sqrt(0.01 / n_new)
+        # the quantile of few distances has an error of its own: the fraction beyond the k-th largest of n distances has
+        # the distribution Beta(k, n + 1 - k), and the number of new rows beyond it is beta-binomial
+        n_known = max(self.n_rows_ // 2, 1)
+        rank = n_known - FAR_QUANTILE * (n_known - 1)
+        return max(by_hand, float(stats.betabinom.ppf(NO_DRIFT_LEVEL, n_new, rank, n_known + 1 - rank)) / n_new)
 
     def _check_fitted_state(self) -> None:
         if not isinstance(self.centres_, np.ndarray) or self.centres_.ndim != 2:
@@ -262,8 +285,7 @@ class DriftMonitor:
             lines.append(f"{list_names(columns)}: empty in every row, so the predictions rest on the other columns.")
         if self.n_rows >= MIN_ROWS and "distance" in numbers:
             far = numbers["distance"]["far_share"]
-            # .01 is expected; .05 by hand, plus three standard errors of a fraction of about .01
-            if far > 0.05 + 3 * np.sqrt(0.01 / min(self.n_rows, ROWS_PER_CHUNK)):
+            if self.reference is not None and far > self.reference.max_far_share(min(self.n_rows, ROWS_PER_CHUNK)):
                 lines.append(
                     f"{far:.0%} of the rows are farther from the training rows than 99 % of the training table "
                     "are: predictions for them are extrapolations."
