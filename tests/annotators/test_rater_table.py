@@ -65,7 +65,23 @@ def test_interval_of_a_rater_who_is_always_right_is_narrow():
     truth = np.arange(120) % 3
     table = rater_table(DawidSkene("one-coin").fit(np.stack([truth] * 4, axis=1)))
     assert table.reliability_low.min() > 0.95
-    assert table.informedness_low.min() > 0.95
+    assert (
+        table.informedness_low.min() > 0.92
+    )  # 120 votes of a rater who is right in 97 % of the cases may all be right
+
+
+@pytest.mark.parametrize(("n_labels", "n_items"), [(2, 15), (2, 40), (4, 15)])
+def test_the_interval_of_the_informedness_covers_beside_a_perfect_rater(n_labels, n_items):
+    inside = []
+    for seed in range(200):
+        generator = np.random.default_rng(seed)
+        truth = generator.integers(0, n_labels, n_items)
+        votes = [truth] + [
+            np.where(generator.random(n_items) < 0.8, truth, generator.integers(0, n_labels, n_items)) for _ in range(2)
+        ]
+        table = rater_table(DawidSkene("one-coin").fit(np.stack(votes, axis=1)), ordered=False)
+        inside.append(table.informedness_low[1] <= 0.8 <= table.informedness_high[1])
+    assert np.mean(inside) >= 0.91  # ± 1.5 % standard error; it was .76 to .88 with the normal distribution
 
 
 def test_own_votes_take_no_part(simulate, one_coin_raters):

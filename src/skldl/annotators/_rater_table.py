@@ -190,13 +190,18 @@ def rater_table(
     informedness lies below the median of all raters; a rater who always gives the same answer is flagged as "spammer"
     and "habit". The flags are hints: inspect the votes before drawing conclusions.
 
-    **Intervals** are conditional on the truths according to the other raters. That of the informedness is normal, with
-    the standard error of the delta method; its variance includes five additional votes of the usual spread of all
-    raters, so that a few votes that agree by chance do not give a narrow interval. That of the reliability is a beta
+    **Intervals** are conditional on the truths according to the other raters. That of the informedness is Wilson's
+    interval of the agreement beyond chance, for as many votes as give it the standard error of the delta method; the
+    variance of that includes five additional votes of the usual spread of all raters, so that a few votes that agree by
+    chance do not give a narrow interval. That of the reliability is a beta
     distribution with the mean and variance of the Dirichlet posterior of the confusion matrix; its counts are reduced
     by the fraction of the information that is missing because the truths are not certain. In simulations with four
-    labels, intervals of 95 % covered the informedness in 91 to 95 % of the cases, and the reliability in 94 to 95 %
-    with ``model="one-coin"``; with ``model="confusion"`` in 95, 91 and 85 % if items had twelve, six and three votes.
+    labels, intervals of 95 % covered the reliability in 94 to 95 % of the cases with ``model="one-coin"``; with
+    ``model="confusion"`` in 95, 91 and 85 % if items had twelve, six and three votes. They covered the informedness .8
+    of a rater beside a perfect one, with 15 to 150 items and two or four labels, in 92 to 98 % of the cases if a third
+    rater was as good. If the third was worse (informedness .3) and there were 150 items, the truths themselves were
+    uncertain, which no interval contains: 86 to 94 % with "one-coin", 70 to 93 % with "confusion". Of two raters alone
+    nobody can tell who is right where they differ.
 
     References
     ----------
@@ -226,7 +231,7 @@ def rater_table(
     n_votes = np.bincount(votes.rater, minlength=n_raters)
     values = _values(votes.labels, ordered)
     compared = _compare(model)
-    informedness, error = _informedness(compared, values)
+    informedness, error, chance = _informedness(compared, values)
     severity, severity_error = _severity(compared, values)
     with np.errstate(invalid="ignore", divide="ignore"):
         fraction = compared.answers / compared.n[:, None]
@@ -235,7 +240,7 @@ def rater_table(
     favourite = np.where(np.isfinite(fraction), fraction - expected, 0.0).argmax(axis=1)
     rows = np.arange(n_raters)
     fraction, expected = fraction[rows, favourite], expected[rows, favourite]
-    limits = np.clip(informedness - z * error, -1, 1), np.clip(informedness + z * error, -1, 1)
+    limits = _limits(informedness, error, chance, compared.n, z)
     habit = _habit(fraction, expected, compared.n, z, habit_excess)
     return RaterTable(
         rater=list(votes.raters),
@@ -322,8 +327,11 @@ def _compare(model: DawidSkene) -> _Compared:
     return _Compared(rater, label, truth, n, answers.astype(np.float64), truths.astype(np.float64), agreement)
 
 
-def _informedness(compared: _Compared, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """λ of each rater and its standard error by the delta method; NaN where all items have the same truth."""
+def _informedness(compared: _Compared, values: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """λ of each rater, its standard error by the delta method, and the agreement by chance, from 0 to 1.
+
+    The first two are NaN where all items have the same truth.
+    """
     n_labels = compared.answers.shape[1]
     S = np.eye(n_labels) if values is None else -np.abs(values[:, None] - values[None])
     n = np.maximum(compared.n, 1)
@@ -351,7 +359,26 @@ def _informedness(compared: _Compared, values: FloatArray | None) -> tuple[Float
     random_vote = ((S.max() - random) / span) ** 2
     # four votes of the spread of all raters, and one that is off by as much as a label drawn at random
     variance = (squares + 4 * pooled + random_vote) / (n + 5)
-    return informedness, np.where(usable, np.sqrt(variance / n), np.nan)
+    return informedness, np.where(usable, np.sqrt(variance / n), np.nan), (random - S.min()) / np.ptp(S)
+
+
+def _limits(
+    informedness: FloatArray, error: FloatArray, chance: FloatArray, n: IntArray, z: float
+) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of the agreement p = r + (1 − r) λ with as many votes as give it the standard error of λ.
+
+    The interval λ ± z · error would be too high near λ = 1, where the error of λ grows as λ falls.
+    """
+    agreement = np.clip(chance + (1 - chance) * informedness, 0.0, 1.0)
+    inside = (agreement * n + 1) / (n + 2)  # never 0 or 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # not more than there are: a few votes that all agree have next to no spread
+        votes = np.minimum(inside * (1 - inside) / ((1 - chance) * error) ** 2, n)
+        centre = (agreement + z**2 / (2 * votes)) / (1 + z**2 / votes)
+        reach = z * np.sqrt(agreement * (1 - agreement) / votes + z**2 / (4 * votes**2)) / (1 + z**2 / votes)
+        low, high = ((end - chance) / (1 - chance) for end in (centre - reach, centre + reach))
+    # an estimate beyond what an agreement can be is inside, too
+    return np.clip(np.fmin(low, informedness), -1, 1), np.clip(np.fmax(high, informedness), -1, 1)
 
 
 def _severity(compared: _Compared, values: FloatArray | None) -> tuple[FloatArray, FloatArray]:
