@@ -147,7 +147,7 @@ def test_options_choose_what_runs(study, capsys):
         (["demo", "--folds", "1"], "--folds 1 must be"),
         (["demo", "--folds", "many"], "folds"),
         (["demo", "--resume"], "--resume needs --out"),
-        (["--resume", "--out", "misspelt"], "no study to resume in misspelt"),
+        (["--resume", "--out", "misspelt"], "start it again without --resume; else check --out"),
         (["demo", "--jobs", "0"], "--jobs 0 must be at least 1"),
         (["demo", "--retry-failed", "--out", "x"], "--retry-failed needs --resume"),
         (["demo", "--keep-predictions", "some", "--out", "x"], "--keep-predictions some"),

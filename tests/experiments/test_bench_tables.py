@@ -61,6 +61,7 @@ def test_tables_as_they_are(workplace):
         assert (one["measures"], one["params"]) == (other["measures"], other["params"])
     before = (workplace / "run" / "records.jsonl").read_bytes()
     assert main(["bench", "--resume", "--out", "run", "--jobs", "1"]) == 0
+    assert main([*command, "--folds", "3", "--out", "run", "--resume"]) == 0  # the command of the first run
     assert (workplace / "run" / "records.jsonl").read_bytes() == before
 
 

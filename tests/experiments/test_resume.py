@@ -48,6 +48,16 @@ def test_the_study_is_there_before_the_first_record(tmp_path, small_study, monke
     assert tomllib.loads((tmp_path / "study.toml").read_text(encoding="utf-8"))["folds"] == 3
 
 
+@pytest.mark.parametrize("content", [b"", b'{"kind": "head'])
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_study_that_was_killed_when_it_began_starts(tmp_path, small_study, content, resume):
+    study = small_study(datasets=small_study().datasets[:1])
+    (tmp_path / "records.jsonl").write_bytes(content)
+    assert len(run_study(study, out=tmp_path, resume=resume).evaluations) == 9
+    with pytest.raises(RecordsError, match="holds the records of a study"):
+        run_study(study, out=tmp_path)
+
+
 def test_resuming_a_finished_study_runs_nothing(tmp_path, small_study):
     run_study(small_study(), out=tmp_path)
     before = (tmp_path / "records.jsonl").read_bytes()

@@ -1,10 +1,24 @@
 """Atomic file writing."""
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
+from skldl.utils import files
 from skldl.utils.files import discard_unfinished, whole_file
+
+
+@pytest.fixture(params=["without a name", "with a name"], autouse=True)
+def kind(request, monkeypatch):
+    """Files without a name, which are of Linux, and what other systems do."""
+    if request.param == "with a name":
+        monkeypatch.setattr(files, "_without_name", lambda folder: None)
+    elif not hasattr(os, "O_TMPFILE"):
+        pytest.skip("This system has no files without a name.")
+    return request.param
 
 
 def test_the_file_comes_with_the_end_of_the_block(tmp_path):
@@ -33,7 +47,8 @@ def test_a_block_that_fails_changes_nothing(tmp_path, error):
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_unfinished_files_can_be_removed_at_once(tmp_path):
+def test_unfinished_files_can_be_removed_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_without_name", lambda folder: None)
     with pytest.raises(FileNotFoundError), whole_file(tmp_path / "a.txt"):
         discard_unfinished()
     assert not list(tmp_path.iterdir())
@@ -41,6 +56,21 @@ def test_unfinished_files_can_be_removed_at_once(tmp_path):
         pass
     discard_unfinished()
     assert (tmp_path / "a.txt").exists()
+
+
+def test_a_killed_process_leaves_nothing(tmp_path, kind):
+    if kind == "with a name":
+        pytest.skip("It leaves the unfinished file.")
+    script = f"""
+import os, signal
+from skldl.utils.files import whole_file
+with whole_file({str(tmp_path / "a.txt")!r}) as stream:
+    stream.write(b"new")
+    stream.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert not list(tmp_path.iterdir())
 
 
 def test_folders_and_missing_folders_are_rejected(tmp_path):

@@ -115,7 +115,8 @@ def bench(
     trusted = words(trust or [])
     chosen = _study(study, out if resume else None, trusted)
     roles = _roles(columns or ColumnOptions(), reading or Reading(), splits)
-    chosen = _with_options(chosen, datasets, roles, candidates, measures).with_options(
+    resumed = resume and study is None  # its datasets are the ones that the options described in the first run
+    chosen = _with_options(chosen, datasets, roles, candidates, measures, resumed=resumed).with_options(
         folds=folds, repeats=repeats, protocol=protocol, order=order, random_state=seed, timeout=timeout
     )
     if data is not None and not data.is_dir():
@@ -159,7 +160,8 @@ def _study(name: str | None, folder: Path | None, trust: list[str]) -> Study:
         path = folder / "study.toml"
         if not path.is_file():
             raise StudyError(
-                f"There is no study to resume in {folder}: it has no study.toml. Is --out the right folder?"
+                f"There is no study to resume in {folder}: it has no study.toml. If the first run was killed before it "
+                "wrote one, start it again without --resume; else check --out."
             )
     if trust:  # modules in the folder of the study file, or in the current one
         sys.path[:0] = list(dict.fromkeys((str(path.resolve().parent), str(Path.cwd()))))
@@ -175,7 +177,13 @@ def _roles(columns: ColumnOptions, reading: Reading, splits: str | None) -> dict
 
 
 def _with_options(
-    study: Study, datasets: str | None, roles: dict[str, Any], candidates: str | None, measures: str | None
+    study: Study,
+    datasets: str | None,
+    roles: dict[str, Any],
+    candidates: str | None,
+    measures: str | None,
+    *,
+    resumed: bool,
 ) -> Study:
     changes: dict[str, Any] = {}
     known: dict[str, list[DatasetSpec]] = {}
@@ -183,7 +191,7 @@ def _with_options(
         for key in {plain(spec.name), plain(spec.source)} - {""}:
             known.setdefault(key, []).append(spec)
     named = split_list(datasets or "")
-    tables = [word for word in named if plain(word) not in known and _is_table(word)]
+    tables = [word for word in named if _is_table(word) and ((resumed and roles) or plain(word) not in known)]
     if roles and not tables:
         raise StudyError(
             Named(next(iter(roles))),
@@ -194,7 +202,9 @@ def _with_options(
         changes["datasets"] = [
             spec
             for word in named
-            for spec in known.get(plain(word)) or [DatasetSpec(word, **(roles if word in tables else {}))]
+            for spec in (
+                [DatasetSpec(word, **roles)] if word in tables else known.get(plain(word)) or [DatasetSpec(word)]
+            )
         ]
     if candidates:
         changes["candidates"] = [find_candidate(word, study.candidates) for word in split_list(candidates)]

@@ -177,7 +177,8 @@ def _compare_headers(store: MemoryStore, now: Record) -> bool:
     for name, fingerprint in header["datasets"].items():
         if now["datasets"].get(name) != fingerprint:
             raise RecordsError(
-                f"The data of {name} have changed since these records were written. Start in another folder."
+                f"The data of {name} have changed since these records were written: the file, or the options on its "
+                "columns. Start in another folder."
             )
     if header["keep_predictions"] != now["keep_predictions"]:
         raise RecordsError(

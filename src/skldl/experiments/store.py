@@ -122,13 +122,14 @@ class MemoryStore:
 class FileStore(MemoryStore):
     """Records in a file, which no other process can write at the same time.
 
-    With ``resume``, records that are there are continued; otherwise there must be none.
+    With ``resume``, records that are there are continued; otherwise there must be none. A file
+    without a whole record, left by a process that was killed when it began, holds none.
     """
 
     def __init__(self, folder: Path, *, resume: bool) -> None:
         super().__init__()
         self.path = folder / FILE_NAME
-        if self.path.exists() and not resume:
+        if not resume and self.path.exists() and b"\n" in self.path.read_bytes():
             raise RecordsError(
                 f"{self.path} holds the records of a study. Continue it with ",
                 Parameter("resume", True),

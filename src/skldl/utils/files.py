@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -11,16 +12,18 @@ from pathlib import Path
 from typing import IO
 
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_OPEN_FILES = Path("/proc/self/fd")
 _unfinished: set[str] = set()
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Write a file under a temporary name in the same folder, and rename it when the block ends without error.
+    """Write a file that appears, or replaces an existing one, when the block ends without error.
 
-    Yields a binary file. After an error nothing is left, and an existing file is unchanged. A process that is killed
-    may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A symbolic link is followed, the
-    mode of an existing file is kept, and a pipe or device is written to, never replaced.
+    Yields a binary file. After an error nothing is left, and an existing file is unchanged. On Linux the file has no
+    name until it is complete, so that a process that is killed leaves nothing either; elsewhere, and on file systems
+    that cannot do this, it may leave the unfinished file, whose name begins with a dot and ends in ``.part``. A
+    symbolic link is followed, the mode of an existing file is kept, and a pipe or device is written to, never replaced.
     """
     given, path = Path(path), Path(os.path.realpath(path))  # the target of a symbolic link is replaced, not the link
     if path.is_dir():
@@ -33,14 +36,21 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with _into_special_file(path) as stream:
             yield stream
         return
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle = _without_name(path.parent)
+    has_name = handle is None
+    if handle is None:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    else:
+        partial = str(path.parent / f".{path.name}.{secrets.token_hex(8)}.part")
     _unfinished.add(partial)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())  # else the renamed file could be empty after a power cut
-        os.chmod(partial, _mode_for(path))  # mkstemp makes files that only the owner can read
+            if not has_name:  # a new file could be given its name at once, but only a renamed one replaces another
+                os.link(_OPEN_FILES / str(handle), partial, src_dir_fd=handle)  # with it, os.link follows the link
+        os.chmod(partial, _mode_for(path))  # so far only the owner can read it
         os.replace(partial, path)
     except BaseException as error:
         Path(partial).unlink(missing_ok=True)
@@ -49,6 +59,16 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise
     finally:
         _unfinished.discard(partial)
+
+
+def _without_name(folder: Path) -> int | None:
+    """Open a file without a name in a folder; None where the system or the file system has no such files."""
+    if not hasattr(os, "O_TMPFILE") or not _OPEN_FILES.is_dir():
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+    except OSError:
+        return None
 
 
 @contextmanager
