@@ -134,7 +134,7 @@ HEAD = "age,height,label_happy,label_sad\n31,1.75,0.75,0.25\n"
         (HEAD + "58,1.5,1.5,-0.5\n", {}, "Row 2 of column 'label_sad', a label, is -0.5"),
         (HEAD + "58,1.5,0,0\n", {}, "all labels are zero in row 2"),
         (HEAD + '58,"1,5",0.5,0.5\n', {}, "column 'height' holds '1,5' and '1.75': which mark is the decimal one"),
-        (HEAD + '58,"1.5,0.5,0.5\n', {}, "opens a cell below row 0 is never closed"),
+        (HEAD + '58,"1.5,0.5,0.5\n', {}, "line 3 has a cell that opens with a quotation mark, which is never closed"),
         (HEAD.replace("height", "age"), {}, "two columns called 'age', columns 1 and 2"),
         (HEAD.replace("height", ""), {}, "column 2 has no name"),
         (HEAD.replace("label_", ""), {}, r"which columns are the labels\? .* 'age', 'height', 'happy', 'sad'"),

@@ -149,7 +149,7 @@ _SECONDS = number(above=0)
 BUDGET = Constraint(
     f"a time above 0: seconds, or a number with a unit ({', '.join(_UNITS)}), such as 90, '90s', '10min' or '1h'",
     lambda value: value is None or _SECONDS.accepts(value) or 0 < _seconds(value) < np.inf,
-    hint="None means no limit",
+    hint="leave it out for no limit",
 )
 MEMBER = one_of(*RECIPES) | Constraint("a pair (name, label distribution learner)", _is_learner)
 
