@@ -22,7 +22,7 @@ COMMANDS = {
     "explain": ("skldl.cli.explain:explain", "show which columns move which label"),
     "serve": ("skldl.cli.serve:serve", "answer requests for predictions, with a page to try the model"),
     "export": ("skldl.cli.export:export", "write a model as ONNX, or describe it in a model card"),
-    "inspect": ("skldl.cli.inspect:inspect", "show what a model file holds"),
+    "inspect": ("skldl.cli.inspect:inspect", "show the contents of a model file"),
     "convert": ("skldl.cli.convert:convert", "turn votes, counts, scores or rankings into distributions"),
     "datasets": ("skldl.cli.datasets:app", "list, describe and fetch datasets"),
     "bench": ("skldl.cli.bench:app", "compare algorithms by a study"),

@@ -267,9 +267,10 @@ class CPNN(GroupedLDL):
     def _automatic_alpha(
         self, rows: _Rows, start: FloatArray, groups: IntArray | None, random: np.random.RandomState
     ) -> float:
-        """Penalty with the smallest cross-entropy on held-out rows, from strong to weak; each run has the same start.
+        """Find the penalty with the smallest cross-entropy on held-out rows, from strong to weak.
 
-        The solution of a stronger penalty would be no better start: if it is all zero, so is the gradient there.
+        All runs start at the same weights, not at the solution of the previous penalty: if that is zero, so is the
+        gradient there.
         """
         seed = int(random.randint(2**31 - 1))
         if len(rows.D) < 2:
@@ -288,9 +289,9 @@ class CPNN(GroupedLDL):
         return best
 
     def _initial(self, n_features: int, codes: FloatArray, n_hidden: int, random: np.random.RandomState) -> FloatArray:
-        """Weights within Glorot's bounds.
+        """Draw initial weights uniformly within Glorot's bounds.
 
-        One-hot codes begin at zero, so that no label is favoured and permuting the labels permutes the whole training.
+        Weights of one-hot codes are zero, so that training does not depend on the order of the labels.
         """
         theta = np.zeros(n_hidden * (n_features + codes.shape[1] + 2))
         A, U, c, v = _parts(theta, n_features, codes.shape[1], n_hidden)
@@ -312,7 +313,7 @@ class CPNN(GroupedLDL):
     def _predict_path(
         self, X: Any, D: FloatArray, sample_weight: FloatArray | None, X_new: Any, param: str, values: list[Any]
     ) -> Iterator[FloatArray]:
-        """One run serves all numbers of steps, if the penalty does not depend on them."""
+        """Predict for all numbers of steps from one fit, if the penalty does not depend on them."""
         if param != "max_iter" or self.alpha == "auto":
             yield from super()._predict_path(X, D, sample_weight, X_new, param, values)
             return

@@ -1,4 +1,4 @@
-"""A feed-forward network with softmax output and a loss between distributions: value and gradient, no training.
+"""A feed-forward network with softmax output: values, loss and gradient; the training is in `AABP`.
 
 Shapes: X is n × q; layer l has weights W_l (units in × units out) and intercepts b_l; the last layer has one unit for
 each label. All weights are parts of one flat vector, so that any optimiser can change them; `unflatten` returns views.
@@ -34,7 +34,7 @@ from skldl.utils.typing import FloatArray
 Layers = list[tuple[FloatArray, FloatArray]]
 
 BLOCK_ROWS = 1024
-"""Rows per pass through the network: few enough that the values of the units stay in the processor's cache."""
+"""Rows in a block: few enough that the values of the units stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Standardisation:
 
 
 def standardisation(X: Any, sample_weight: Any) -> Any:
-    """Means and deviations of the columns, by scikit-learn, and by its rules for constant columns on a device."""
+    """Mean and standard deviation of the columns: by scikit-learn, on a device by its rules for constant columns."""
     if not is_device_array(X):
         return StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=sample_weight)
     n_rows = float(X.shape[0]) if sample_weight is None else float(namespace(X).sum(sample_weight))
     mean, variance = mean_and_variance(X, sample_weight)
     eps = float(np.finfo(np.float64).eps)
-    # scikit-learn's rule: what is within the rounding of a sum over the rows does not vary
+    # scikit-learn's rule: a variance within the rounding error of a sum over the rows is that of a constant column
     constant = variance <= n_rows * eps * variance + (n_rows * mean * eps) ** 2
     return Standardisation(mean, np.where(constant, 1.0, np.sqrt(variance)))
 
