@@ -25,6 +25,7 @@ def serve(
     max_rows: Annotated[int, _POSITIVE] = Limits.rows,
     timeout: Annotated[float, _POSITIVE] = Limits.seconds,
     max_concurrent: Annotated[int, _POSITIVE] = Limits.concurrent,
+    max_columns: Annotated[int, _POSITIVE] = Limits.columns,
     no_key: Flag = False,
     quiet: Flag = False,
 ) -> int:
@@ -57,6 +58,8 @@ def serve(
         Seconds that a request may take.
     max_concurrent
         Number of requests that are answered at the same time; others are rejected with a time after which to retry.
+    max_columns
+        Largest number of columns in a CSV or Parquet body, or twice those of the model if these are more.
     no_key
         Serve without a key on any address; use it only where something else controls access.
     quiet
@@ -64,7 +67,7 @@ def serve(
     """
     key = os.environ.get(KEY_VARIABLE, "")
     check_address(host, key, no_key=no_key)
-    limits = Limits(int(max_body * 2**20), max_rows, timeout, max_concurrent)
+    limits = Limits(int(max_body * 2**20), max_rows, timeout, max_concurrent, max_columns)
     service = Service(_named_paths(model, models or []), limits)
     app = make_app(service, key=key, log_requests=not quiet, any_host=no_key)
     if not run_server(app, service, host=host, port=port):

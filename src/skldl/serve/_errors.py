@@ -1,6 +1,6 @@
 """Error responses of the service: a status, a message and, where they are known, row, column and a hint."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skldl.data._cells import BOOLEAN, CATEGORY, DATE, NUMBER, TEXT
@@ -15,6 +15,18 @@ _HINTS = {
 }
 PARAMETERS = ("format", "keep", "digits", "level", "covers")
 """Parameters of the address of a request for predictions, after the question mark."""
+
+
+Check = Callable[[], None]
+"""Raises `RequestEnded` if nobody waits for the result any more; work in threads calls it between its steps."""
+
+
+def go_on() -> None:
+    """Let work go on, for work outside of requests."""
+
+
+class RequestEnded(Exception):
+    """The request was answered, with an error, before its work was done."""
 
 
 class RequestError(Exception):

@@ -17,16 +17,19 @@ from skldl.base import BaseLDL
 from skldl.data._cells import CATEGORY, DATE, as_frame
 from skldl.exceptions import DataError, ModelFileError
 from skldl.persistence import read
+from skldl.serve._errors import Check, go_on
 from skldl.tabular import TableEncoder, explain_row
 from skldl.tabular._encoder import Unusual, add_counts
 from skldl.tabular._explain import EXPLANATION_TITLES, NEIGHBOURS, REPLACEMENT, replacement_effects, softmax_weights
 from skldl.tabular._prediction import COVERS, LEVEL, answer_names, checked_keep, interval_columns
 from skldl.utils.column_names import check_columns
 from skldl.utils.typing import FloatArray
-from skldl.utils.validation import sum_to_one
+from skldl.utils.validation import check_sizes, rows_from, sum_to_one
 
 MAX_CATEGORIES = 1000
 """Maximum number of categories of a column in the schema."""
+BLOCK_ROWS = 2048
+"""Rows that are predicted at a time: between two blocks, work ends if its request has ended; chosen by hand."""
 MAX_FEATURES_SHOWN = 30
 NEAREST_ROWS = 5
 GIVEN, TRUE = COVERS
@@ -65,6 +68,7 @@ class ServedModel:
         self.sha256, self.created = str(about["sha256"]), str(about["created"])
         self.loaded = datetime.now(UTC)
         self.columns = [str(column) for column in self.encoder.feature_names_in_]
+        self._features = [str(feature) for feature in self.encoder.get_feature_names_out()]
         values = self.description.get("values")
         self._values: list[float] | None = None if values is None else list(map(float, values))
         self._names = answer_names(self.labels, values is not None)
@@ -79,17 +83,17 @@ class ServedModel:
 
     # --- predictions ---
 
-    def predict_records(self, records: Sequence[Any], keep: Sequence[str] = ()) -> Answer:
+    def predict_records(self, records: Sequence[Any], keep: Sequence[str] = (), check: Check = go_on) -> Answer:
         """Predict for JSON records, with the result of ``skldl predict`` for a table of these rows."""
-        answer = None if keep else self.predict_plain(records)
+        answer = None if keep else self.predict_plain(records, check)
         if answer is not None:
             return answer
-        return self.predict_frame(frame_of_records(records, self.columns, keep), keep)
+        return self.predict_frame(frame_of_records(records, self.columns, keep), keep, check)
 
-    def predict_plain(self, records: Sequence[Any]) -> Answer | None:
+    def predict_plain(self, records: Sequence[Any], check: Check = go_on) -> Answer | None:
         """Predict for JSON records that need no table, see `TableEncoder.encode_records`; None for others."""
         encoded = self.encoder.encode_records(records, dense=self._linear is not None)
-        return None if encoded is None else self._answer(self._distributions(encoded[0]), encoded[1])
+        return None if encoded is None else self._answer(self._distributions(encoded[0], check), encoded[1])
 
     def predict_one(self, record: Any) -> dict[str, Any] | None:
         """Predict for one record without unusual cells by a linear model without intervals; None for others.
@@ -119,15 +123,17 @@ class ServedModel:
     def predict_pieces(self, pieces: Iterable[Sequence[Any]]) -> Answer | None:
         """Predict for pieces of a long list of JSON records; None if one of the records needs a table."""
         distributions, unusual = [], []
+        n_rows = 0
         for records in pieces:
             encoded = self.encoder.encode_records(records, dense=self._linear is not None)
             if encoded is None:
                 return None
-            distributions.append(self._distributions(encoded[0]))
+            distributions.append(self._distributions(encoded[0], first_row=n_rows + 1))
+            n_rows += len(records)
             unusual.append(encoded[1])
         return self._answer(np.concatenate(distributions), add_counts(unusual))
 
-    def predict_frame(self, frame: pd.DataFrame, keep: Sequence[str] = ()) -> Answer:
+    def predict_frame(self, frame: pd.DataFrame, keep: Sequence[str] = (), check: Check = go_on) -> Answer:
         """Predict for a table, and copy the columns of ``keep``."""
         table = as_frame(frame)
         names = checked_keep(keep, table.columns, self.labels)
@@ -138,7 +144,7 @@ class ServedModel:
                 {**kept, **{name: [] for name in answer_names(self.labels, self._values is not None, names)}}, 0
             )
         X, unusual = self.encoder.encode(table)
-        return self._answer(self._distributions(X), unusual, kept)
+        return self._answer(self._distributions(X, check), unusual, kept)
 
     def _answer(self, D: FloatArray, unusual: Unusual, kept: Mapping[str, list[Any]] | None = None) -> Answer:
         cells: list[list[Any]] = D.T.tolist()
@@ -151,10 +157,19 @@ class ServedModel:
         names = answer_names(self.labels, self._values is not None, kept)
         return Answer({**kept, **dict(zip(names, cells, strict=True))}, len(D), unusual, frozenset(kept))
 
-    def _distributions(self, X: Any) -> FloatArray:
+    def _distributions(self, X: Any, check: Check = go_on, *, first_row: int = 1) -> FloatArray:
         """Return the predictions for encoded rows."""
+        with rows_from(first_row):
+            check_sizes(X, self._features, may_vanish=True)
         if self._linear is not None:
             return _softmax(X @ self._linear[0] + self._linear[1])
+        parts = []
+        for first in range(0, max(1, X.shape[0]), BLOCK_ROWS):
+            check()
+            parts.append(self._distributions_of_block(X[first : first + BLOCK_ROWS]))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _distributions_of_block(self, X: Any) -> FloatArray:
         for _, step in self.pipeline.steps[1:-1]:
             X = step.transform(X)
         if type(self.estimator).predict is BaseLDL.predict:  # without its checks of X, which is valid

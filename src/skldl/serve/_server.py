@@ -8,12 +8,14 @@ import logging
 import signal
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from skldl.exceptions import Parameter, ParameterError
+from skldl.serve._connections import Connection, Connections
 from skldl.serve._logs import flush, log
 from skldl.serve._service import Service
 
@@ -82,10 +84,10 @@ class _AsEvents(logging.Handler):
 class _Server(uvicorn.Server):
     """Server of uvicorn that reloads on SIGHUP and completes running requests before it ends."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, connections: Connections) -> None:
         super().__init__(config)
         self.should_exit: bool = False
-        self._service = service
+        self._service, self._connections = service, connections
         self._reloads: set[asyncio.Task[Any]] = set()
 
     @contextlib.contextmanager
@@ -125,6 +127,11 @@ class _Server(uvicorn.Server):
                 for listener in server.sockets:
                     host, port = listener.getsockname()[:2]
                     log("info", "listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:  # every second
+            self._connections.check(self.server_state.connections)
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: Any = None) -> None:
         """Accept no new connections, and complete the requests of the open ones, with ``Connection: close``."""
@@ -178,8 +185,12 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     >>> started
     False
     """
+    connections = Connections(service.limits.seconds, service.limits.concurrent)
+    protocol: Any = partial(Connection, limits=connections)
     config = uvicorn.Config(
         app,
+        http=protocol,
+        ws="none",
         host=host,
         port=port,
         log_config=None,
@@ -193,7 +204,7 @@ def run_server(app: ASGIApp, service: Service, *, host: str, port: int) -> bool:
     gc.collect()
     gc.freeze()  # models and libraries stay in memory: the collector skips them from now on
     gc.set_threshold(GC_THRESHOLD, 10, 10)
-    server = _Server(config, service)
+    server = _Server(config, service, connections)
     try:
         with _messages_as_events():
             server.run()

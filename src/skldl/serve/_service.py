@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from skldl.serve._bodies import (
     record_pieces,
     write_answer,
 )
-from skldl.serve._errors import PARAMETERS, RequestError
+from skldl.serve._errors import PARAMETERS, Check, RequestEnded, RequestError
 from skldl.serve._logs import log
 from skldl.serve._metrics import Metrics
 from skldl.serve._model import GIVEN, TRUE, Answer, ServedModel
@@ -51,9 +52,11 @@ class Limits:
     rows : int
         Maximum number of rows in a body.
     seconds : float
-        Maximum time from the first byte of a request to its answer.
+        Maximum time from the first byte of a request to the end of its headers, and from there to its answer.
     concurrent : int
         Maximum number of requests that are answered at the same time; further ones are rejected with status 503.
+    columns : int
+        Maximum number of columns in a CSV or Parquet body, or twice those of the model if these are more.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Limits:
     rows: int = 100_000
     seconds: float = 30.0
     concurrent: int = 64
+    columns: int = 10_000
 
 
 class Query(NamedTuple):
@@ -265,14 +269,17 @@ class Service:
                     content = write_answer(model.with_intervals(answer, query.level, query.covers), wanted, digits)
         if answer is None:
 
-            def predicted() -> tuple[Answer, bytes]:
+            def predicted(check: Check) -> tuple[Answer, bytes]:
                 if given != JSON:
-                    table = read_table(body, given, columns=model.columns, keep=keep, max_rows=self.limits.rows)
-                    found = model.predict_frame(table, keep)
+                    limits = {"max_rows": self.limits.rows, "max_columns": self.limits.columns}
+                    table = read_table(body, given, columns=model.columns, keep=keep, check=check, **limits)
+                    check()
+                    found = model.predict_frame(table, keep, check)
                 elif records is not None:
-                    found = model.predict_records(records, keep)
+                    found = model.predict_records(records, keep, check)
                 else:
-                    found = self._predict_long(model, body, keep)
+                    found = self._predict_long(model, body, keep, check)
+                check()
                 return found, write_answer(model.with_intervals(found, query.level, query.covers), wanted, digits)
 
             result = await self._in_thread(predicted)
@@ -280,13 +287,13 @@ class Service:
         self.metrics.rows(model.name, answer.n_rows, answer.unusual)
         return content, wanted, answer.n_rows
 
-    def _predict_long(self, model: ServedModel, body: bytes, keep: Sequence[str]) -> Answer:
+    def _predict_long(self, model: ServedModel, body: bytes, keep: Sequence[str], check: Check) -> Answer:
         """Predict for a long JSON body, piece by piece if possible."""
         if not keep:
             with contextlib.suppress(NotInPieces):
-                if (found := model.predict_pieces(record_pieces(body, self.limits.rows))) is not None:
+                if (found := model.predict_pieces(record_pieces(body, self.limits.rows, check))) is not None:
                     return found
-        return model.predict_records(read_records(body, self.limits.rows), keep)
+        return model.predict_records(read_records(body, self.limits.rows), keep, check)
 
     async def explain(self, model: ServedModel, headers: Mapping[bytes, bytes], receive: Receive) -> dict[str, Any]:
         """Explain the one row of a request.
@@ -311,7 +318,7 @@ class Service:
         records = read_records(await self.body(headers, receive), self.limits.rows)
         if len(records) != 1:
             raise RequestError(422, f"The body has {len(records)} rows, and one is explained at a time.")
-        return await self._in_thread(lambda: model.explain(records[0]))
+        return await self._in_thread(lambda _: model.explain(records[0]))
 
     async def body(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """Read the body; raise an error if it is too large.
@@ -378,19 +385,28 @@ class Service:
         finally:
             timer.cancel()
 
-    async def _in_thread(self, work: Callable[[], Result]) -> Result:
-        """Run work in a thread. If the request ends first, it counts as running until the work has ended."""
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+    async def _in_thread(self, work: Callable[[Check], Result]) -> Result:
+        """Run work in a thread. If the request ends first, the work ends at its next check, and counts until then."""
+        ended = threading.Event()
+
+        def check() -> None:
+            if ended.is_set():
+                raise RequestEnded
+
+        in_pool = self._pool.submit(work, check)
+        future = asyncio.wrap_future(in_pool)
         try:
             return await asyncio.shield(future)
         finally:
             if not future.done():
+                ended.set()
                 self.metrics.running += 1
                 future.add_done_callback(self._ended)
+                in_pool.cancel()  # if it waits for a thread, it never begins
 
     def _ended(self, future: "asyncio.Future[Any]") -> None:
         self.metrics.running -= 1
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, asyncio.CancelledError):
             future.result()
 
     def close(self) -> None:

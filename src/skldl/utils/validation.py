@@ -291,7 +291,7 @@ def check_features(
     else:
         X = _check_with_scikit_learn(estimator, X, reset=reset, accept_sparse=accept_sparse)
     check_integer_columns(estimator, columns, reset=reset)
-    _check_sizes(X, columns, may_vanish=is_part or not reset)
+    check_sizes(X, columns, may_vanish=is_part or not reset)
     return X
 
 
@@ -468,8 +468,18 @@ def _shown(kind: str, names: list[Any], position: int) -> str:
     return f"{kind} {name!r}"
 
 
-def _check_sizes(X: Any, columns: list[Any], *, may_vanish: bool) -> None:
-    """Reject numbers whose squares overflow, and tables all of whose squares vanish."""
+def check_sizes(X: Any, columns: list[Any], *, may_vanish: bool) -> None:
+    """Reject numbers whose squares overflow, and tables all of whose squares vanish.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The features.
+    columns : list
+        Names of the columns for the message; empty for positions.
+    may_vanish : bool
+        Whether all squares may vanish.
+    """
     stored = X.data if sparse.issparse(X) else X
     if stored.dtype != (np if sparse.issparse(X) else namespace(X)).float64 or 0 in stored.shape:
         return  # squares of float32 fit into double precision
