@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import skldl
 from skldl.data import Columns
 from skldl.serve import Limits
-from skldl.tabular import FitOptions
+from skldl.tabular import FitOptions, fit_table
 
 LABELS = ["emo_joy", "emo_anger", "emo_fear"]
 PARQUET = "application/vnd.apache.parquet"
@@ -162,6 +163,53 @@ def test_limits(make_client, rows, table):
     assert streamed.status_code == 413
     packed = client.post("/predict", content=b"x", headers={"content-encoding": "gzip"})
     assert packed.status_code == 415
+
+
+@pytest.mark.parametrize("kind", ["text/csv", PARQUET])
+def test_many_columns(make_client, rows, kind):
+    few = make_client(limits=Limits(columns=30))
+    for client, wide, status in ((few, 30, 200), (few, 31, 413), (make_client(), 20_000, 413)):
+        table = pd.DataFrame([rows[0] | {f"c{i}": 1 for i in range(wide - len(rows[0]))}])
+        body = io.BytesIO()
+        table.to_csv(body, index=False) if kind == "text/csv" else table.to_parquet(body)
+        answer = client.post("/predict", content=body.getvalue(), headers={"content-type": kind})
+        assert answer.status_code == status
+        assert status == 200 or f"{wide:,} columns" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("model", ["sa-bfgs", "aa-knn", "pt-svm"])
+def test_numbers_whose_squares_overflow(make_client, faces, tmp_path, model):
+    fitted = fit_table(faces[["age", *LABELS]].fillna(30.0), LABELS, model=model)
+    path = skldl.save(fitted.model, tmp_path / "model.skldl", description=fitted.description)
+    client = make_client(paths={"model": path})
+    records = [{"age": 31.0}, {"age": 1e308}]
+    csv = client.post("/predict", content="age\n31\n1e308\n", headers={"content-type": "text/csv"})
+    for answer in (client.post("/predict", json=records), csv, client.post("/explain", json=records[1:])):
+        assert answer.status_code == 422
+        assert "too large" in answer.json()["error"]["message"]
+    assert "row 2, column 'age'" in csv.json()["error"]["message"]
+
+
+def test_work_ends_when_its_request_does(make_client, faces_model, rows, monkeypatch):
+    from skldl.serve import _model
+
+    client = make_client(limits=Limits(seconds=0.3))
+    model, blocks = client.service.models["faces"], []
+
+    def slow(X):
+        blocks.append(time.sleep(0.1))
+        return np.full((X.shape[0], 3), 1 / 3)
+
+    monkeypatch.setattr(_model, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(model, "_linear", None)
+    monkeypatch.setattr(model, "_distributions_of_block", slow)
+    table = "age,town,smoker\n" + "31,Ulm,no\n" * 100
+    with client:
+        assert client.post("/predict", content=table, headers={"content-type": "text/csv"}).status_code == 504
+        time.sleep(0.3)
+        assert client.get("/health").status_code == 200  # the event loop sees the end of the thread
+        assert client.service.metrics.running == 0
+        assert len(blocks) < 10
 
 
 def test_a_body_that_never_ends_or_is_cut_off(make_client, post):

@@ -17,6 +17,7 @@ from skldl.export._onnx import MAX_DIFFERENCE  # the page states these five cons
 from skldl.serve import Limits
 from skldl.serve._app import OPEN_ROUTES
 from skldl.serve._bodies import DIGITS
+from skldl.serve._connections import LINGER_SECONDS, MAX_HEADER_BYTES, MORE_CONNECTIONS
 from skldl.serve._server import MIN_KEY_LENGTH
 from skldl.tabular._prediction import LEVEL
 
@@ -46,8 +47,18 @@ def test_the_page_names_every_route_option_and_metric(client):
     for path in (*OPEN_ROUTES, "/predict", "/explain", "/schema", "/metrics", "/models", "/openapi.json"):
         assert f"{path}`" in text or f"{path}," in text, path
     options = re.findall(r"^(\w+)$", inspect.getdoc(import_module("skldl.cli.serve").serve), flags=re.M)
-    assert {"max_body", "max_rows", "timeout", "max_concurrent", "no_key", "quiet", "host", "port"} <= set(options)
-    for option in ("--max-body", "--max-rows", "--timeout", "--max-concurrent", "--no-key", "--quiet"):
+    assert {
+        "max_body",
+        "max_rows",
+        "timeout",
+        "max_concurrent",
+        "max_columns",
+        "no_key",
+        "quiet",
+        "host",
+        "port",
+    } <= set(options)
+    for option in ("--max-body", "--max-rows", "--timeout", "--max-concurrent", "--max-columns", "--no-key", "--quiet"):
         assert option in text
     measured = set(re.findall(r"^# TYPE (skldl_\w+)", client.get("/metrics").text, flags=re.M))
     for name in re.findall(r"`(skldl_\w+?)`", text):
@@ -58,7 +69,10 @@ def test_the_page_has_the_limits_of_the_code():
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
     for words in (
         f"`--max-body` ({Limits.body_bytes // 2**20} MiB), `--max-rows` ({Limits.rows:,}), `--timeout` "
-        f"({Limits.seconds:g} s), `--max-concurrent` ({Limits.concurrent})",
+        f"({Limits.seconds:g} s), `--max-concurrent` ({Limits.concurrent}), `--max-columns` ({Limits.columns:,} in",
+        f"Headers may have {MAX_HEADER_BYTES // 2**10} KiB",
+        f"at most {MORE_CONNECTIONS} connections besides",
+        f"had {LINGER_SECONDS:g} seconds to read it",
         f"`SKLDL_API_KEY` ({MIN_KEY_LENGTH} characters or more)",
         f"with probability {LEVEL} unless `?level=` is given",
         f"CSV answers have {DIGITS} digits by default",

@@ -1,7 +1,7 @@
 """Limits of connections: bytes and time of headers, number of connections, and how one is closed during a request.
 
-uvicorn limits none of these for its fast parser, and the servers that have some of the limits take 1.9 to 3.7 times the
-CPU time for a request of one row, see ``docs/deployment.md``. So its class of connections has a few lines more here.
+uvicorn limits none of these for its fast parser, and servers that have some of the limits take 1.5 to 3.7 times the CPU
+time for a request of one row, see ``docs/deployment.md``. So its class of connections has a few lines more here.
 """
 
 import asyncio
@@ -104,9 +104,9 @@ class Connection(HttpToolsProtocol):
 
     def check_time(self, seconds: float) -> None:
         """Close the connection if its headers have not come within so many seconds."""
-        now = self.loop.time()
-        if not self.is_idle():
+        if self._lingers or not self.is_idle():
             return
+        now = self.loop.time()
         if (
             self._n_waiting and self._headers_since is None
         ):  # here, since asking for the time of each request costs more
