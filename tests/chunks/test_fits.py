@@ -1,5 +1,6 @@
 """Estimators on rows in chunks: the same predictions as in memory, repeated to the last digit."""
 
+import re
 import warnings
 
 import numpy as np
@@ -242,19 +243,19 @@ def test_cross_validation_with_hashed_folds(monkeypatch, table):
     assert found.cv_scores_[largest, 0] == pytest.approx(divergence, rel=1e-3)
 
 
-def test_the_error_names_the_learners_that_can(table):
-    X, D, _ = table(40)
-    for name in ("MeanDistribution", "SABFGS", "SABFGSCV", "SAIIS", "PTBayes"):
-        with pytest.raises(DataError, match=rf"AAKNN cannot learn from rows in chunks.*\b{name}\b"):
-            AAKNN().fit(ArrayRows(X, D))
-
-
-def test_what_rows_in_chunks_cannot_do_is_said(table):
+def test_what_is_not_supported_for_rows_in_chunks_is_an_error(table):
     X, D, _ = table(30)
     rows = ArrayRows(X, D)
     for model in (AAKNN(), RandomForestLDL(), AutoLDL(), SmoothLossLDL()):
-        with pytest.raises(DataError, match=f"{type(model).__name__} cannot learn from rows in chunks.*SABFGSCV"):
+        with pytest.raises(DataError, match=f"{type(model).__name__} cannot learn from rows in chunks") as raised:
             model.fit(rows)
+        assert set(re.findall(r"\w+", str(raised.value))) >= {
+            "MeanDistribution",
+            "PTBayes",
+            "SABFGS",
+            "SABFGSCV",
+            "SAIIS",
+        }
     with pytest.raises(DataError, match="leave y and sample_weight out"):
         SABFGS().fit(rows, D)
     with pytest.raises(DataError, match="holds no label distributions"):
@@ -284,7 +285,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(table):
     assert model.n_features_in_ == 6
 
 
-def test_a_fit_goes_on_where_it_was_stopped(table, tmp_path):
+def test_an_interrupted_fit_resumes(table, tmp_path):
     X, D, weight = table(300)
 
     class Killed(Exception):
@@ -361,7 +362,7 @@ def test_progress_counts_passes_and_rows(table, tmp_path):
         RecordedRows(X, tmp_path)
 
 
-def test_parquet_gives_what_arrays_give(table, parquet_folder):
+def test_fits_from_parquet_equal_those_from_arrays(table, parquet_folder):
     X, D, weight = table(250)
     rows = ParquetRows(parquet_folder(X, D, weight), labels="r_*", weight="w", batch_rows=60)
     for model in (SABFGS(1e-3, fit_intercept=True), SABFGSCV([0.01, 0.1], cv=3), PTBayes("full")):

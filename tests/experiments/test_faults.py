@@ -1,4 +1,4 @@
-"""What goes wrong in a task: settings and candidates that fail, lack of memory, processes that die or do not end."""
+"""Failing tasks: settings and candidates that fail, lack of memory, processes that are killed or do not end."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ class Moody(BaseEstimator):
 
 
 @pytest.mark.parametrize("protocol", ["nested", "geng2016"])
-def test_settings_that_fail_are_out_and_the_others_stay(protocol, problem):
+def test_settings_that_fail_are_not_chosen(protocol, problem):
     candidate = Candidate("m", Moody(), grid={"mood": ("bad", "odd", "good")})
     found = run_study(Study([problem("d")], [candidate], folds=3, protocol=protocol))
     assert not found.failures
@@ -113,7 +113,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 class Deadly(MeanDistribution):
-    """Takes its process along, as the system does when memory runs out; the first time only, if there is a file."""
+    """Kills its process, as the system does when memory runs out; only the first time, if there is a file."""
 
     def __init__(self, mark=None):
         self.mark = mark
@@ -145,7 +145,7 @@ def test_a_task_whose_process_dies_is_tried_once_more_and_the_study_goes_on(tmp_
     assert record["fault"] == "machine"
 
 
-def test_a_limit_of_ages_is_a_limit(problem):
+def test_a_huge_time_limit(problem):
     study = Study([problem("d")], [Candidate("Mean", "skldl:MeanDistribution")], protocol="holdout", timeout=10**30)
     assert not run_study(study).failures  # the system cannot wait that long, but a shorter time again and again
 
@@ -157,7 +157,7 @@ def test_a_task_that_does_not_end_is_recorded(tmp_path, problem):
     late = next(record for record in found.failures if record["candidate"] == "late")
     assert (late["error"], late["fault"]) == ("Timeout: not done after 1 s", "timeout")
     assert tomllib.loads((tmp_path / "study.toml").read_text())["timeout"] == 1
-    resumed = run_study(replace(study, timeout=None), out=tmp_path, resume=True)  # a limit of time changes no number
+    resumed = run_study(replace(study, timeout=None), out=tmp_path, resume=True)  # a time limit changes no result
     assert resumed.evaluations == found.evaluations
     with pytest.raises(StudyError, match="timeout=0 must be a number of seconds above 0"):
         replace(study, timeout=0)

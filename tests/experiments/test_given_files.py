@@ -1,4 +1,4 @@
-"""Study files that name arrays, given splits and what prose is cut into; predictions as Parquet; names of anybody."""
+"""Study files with arrays, given splits and settings for text; predictions as Parquet; escaping of names."""
 
 import dataclasses
 import re
@@ -72,7 +72,7 @@ def test_arrays_of_a_file_are_named_like_columns(ending):
         ("features = 'A'\nlabels = 'B'\nkind = 'counts'\nweight = 'short'", "has 5 values for 24 rows"),
     ],
 )
-def test_arrays_that_are_not_as_said(entry, message):
+def test_wrong_descriptions_of_arrays_are_rejected(entry, message):
     with pytest.raises((StudyError, DatasetError), match=message):
         plan_study(parse_study(study_text(f"source = 'data.npz'\n{entry}")))
 
@@ -84,7 +84,7 @@ def write_splits(*columns):
     pd.DataFrame({f"repeat {place}": column for place, column in enumerate(columns)}).to_csv("splits.csv", index=False)
 
 
-def test_given_splits_take_the_place_of_the_folds():
+def test_given_splits_replace_the_folds():
     fold_of = [*np.repeat([10, 2, 1, 10], 5), *["train"] * 4]  # sorted as numbers: 1, 2, 10
     write_splits(fold_of, fold_of[::-1])
     study = parse_study(study_text(TABLE + "drop = 'person'\nsplits = 'splits.csv'", repeats=2))
@@ -143,7 +143,7 @@ def test_a_single_given_test_set():
         ([[1, 2] * 12], "groups = 'person'", "row 1 is in the fold '1', and other rows of its group are not"),
     ],
 )
-def test_splits_that_cannot_be(columns, entry, message):
+def test_impossible_splits_are_rejected(columns, entry, message):
     write_splits(*columns)
     with pytest.raises(StudyError, match=message):
         plan_study(parse_study(study_text(f"{TABLE}{entry}\nsplits = 'splits.csv'")))
@@ -162,7 +162,7 @@ def test_splits_of_a_dataset_in_python(problem):
         problem("d", splits=[0, 1, 0, 1])
 
 
-def test_what_prose_is_cut_into(workplace):
+def test_tokens_of_text(workplace):
     rng = np.random.default_rng(0)
     words = rng.choice(["good", "bad", "rain", "sun", "late"], size=(N_ROWS, 6))
     table = pd.read_csv("data.csv").assign(says=[" ".join(row) for row in words])
@@ -187,7 +187,7 @@ def test_encode_takes_no_features():
 
 
 @pytest.mark.parametrize("keep", ["all", "predictions", "none"])
-def test_predictions_lie_beside_the_records_as_parquet(problem, tmp_path, keep):
+def test_predictions_are_written_as_parquet(problem, tmp_path, keep):
     datasets = [problem("one/../x", n=30, label_names=("a", "b <c>", "d")), problem("one-..-x", seed=1, n=30)]
     study = Study(datasets, [KNN], folds=3, repeats=2, measures=["clark"])
     results = run_study(study, out=tmp_path / "run", keep_predictions=keep)
@@ -208,7 +208,7 @@ def test_predictions_lie_beside_the_records_as_parquet(problem, tmp_path, keep):
     np.testing.assert_allclose(predicted, found["predicted"]["kNN"], rtol=1e-6)
     np.testing.assert_array_equal(part["row"], found["rows"])
     true = [name for name in table if name.startswith("true.")]
-    assert len(true) == (3 if keep == "all" else 0)  # data that may not be passed on
+    assert len(true) == (3 if keep == "all" else 0)  # the data may have no open licence
     if keep == "all":
         np.testing.assert_allclose(part[true], datasets[0].D, rtol=1e-6)
     again = [path.read_bytes() for path in paths]
@@ -216,7 +216,7 @@ def test_predictions_lie_beside_the_records_as_parquet(problem, tmp_path, keep):
     assert [path.read_bytes() for path in paths] == again
 
 
-def test_names_of_anybody_are_text_in_markdown(problem):
+def test_names_are_escaped_in_markdown(problem):
     nasty = "[x](http://evil) <img src=x> `a` *b*\n# c | d"
     candidate = Candidate(f"k {nasty}", "skldl:AAKNN", {"n_neighbors": 99})
     study = Study([problem(nasty), problem("two", seed=1)], [candidate, MEAN], folds=3, name=nasty, title=nasty)

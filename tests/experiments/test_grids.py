@@ -1,4 +1,4 @@
-"""A grid of its own for a dataset: some datasets need other values than the rest of a study."""
+"""Grids of single datasets, ends of grids and natural limits."""
 
 from copy import copy
 from dataclasses import replace
@@ -29,7 +29,7 @@ grids = {{ {grids} }}
 
 @pytest.fixture(scope="module")
 def study():
-    """Two datasets of which the second has larger values to try."""
+    """Two datasets, the second with larger values in its grid."""
     rng = np.random.default_rng(0)
     data = [Dataset(name, rng.normal(size=(40, 3)), rng.dirichlet(np.ones(3), 40)) for name in ("small", "Big_one")]
     grids = {"big one": {"n_neighbors": (3, 8, 20)}}
@@ -131,7 +131,7 @@ def test_the_figure_of_sensitivity_shows_all_values(study, monkeypatch):
     assert np.isnan(drawn[0].curves["Big_one"][:2]).all()
 
 
-def test_a_study_file_holds_them():
+def test_grids_of_datasets_in_a_study_file():
     read = parse_study(FILE.format(grids="lexicon = { n_neighbors = [4, 5, 6] }"))
     assert read.candidates[0].on("Lexicon").n_settings == 3
     assert parse_study(dump_study(read)) == read

@@ -1,4 +1,4 @@
-"""Tests of differences: against other implementations, closed forms and textbook figures; and where there is none."""
+"""Statistical tests: compared with other implementations, closed forms and published values; reasons for none."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_wilcoxon_with_holm(fake):
         assert tests.wilcoxon[pair] == pytest.approx(running)
 
 
-def test_the_bayesian_test_knows_better_equal_and_worse(fake):
+def test_the_bayesian_test_distinguishes_better_equal_and_worse(fake):
     base = RNG.uniform(0.1, 3, size=(12, 1))
     jitter = RNG.uniform(0.999, 1.001, size=(12, 4))  # equal differences would be ties, which are slow to test
     losses = np.hstack([base * 0.5, base * 1.001, base * 2.0, base]) * jitter
@@ -74,7 +74,7 @@ def test_the_bayesian_test_knows_better_equal_and_worse(fake):
     assert tests.bayes == compare(fake(losses), "clark").bayes  # drawn with the seed of the study
 
 
-def test_another_control(fake):
+def test_a_named_control(fake):
     tests = compare(fake(LOSSES), "clark", control="Algorithm-0")
     assert tests.control == "algorithm 0"
     assert set(tests.dunn) == {"algorithm 1", "algorithm 2", "Mean"}
@@ -83,7 +83,7 @@ def test_another_control(fake):
 
 
 def test_a_baseline_need_not_take_part(fake):
-    """It is last everywhere: with it every test finds a difference, which the others do not show."""
+    """A baseline that is always last makes every test significant."""
     equal = RNG.uniform(0.1, 0.2, size=(9, 3))
     results = fake(np.hstack([equal, np.full((9, 1), 0.9)]))
     assert compare(results, "clark").friedman["F_p"] < 1e-3
@@ -120,7 +120,7 @@ def test_a_baseline_need_not_take_part(fake):
         (np.array([[0.1], [0.2]]), "One candidate"),
     ],
 )
-def test_where_there_is_no_test_the_reason_is_said(fake, losses, reason):
+def test_the_reason_why_there_is_no_test_is_reported(fake, losses, reason):
     results = fake(losses)
     tests = compare(results, "clark")
     assert reason in tests.reasons["all"]
@@ -139,7 +139,7 @@ def test_two_candidates_have_no_friedman_test_but_all_others(fake):
     assert "p values are approximate" not in statistics_text(fake(LOSSES))
 
 
-def test_a_perfect_order_and_ties_are_no_trouble(fake):
+def test_a_perfect_order_and_ties(fake):
     perfect = compare(fake(np.tile([0.1, 0.2, 0.3], (4, 1)) * np.arange(1, 5)[:, None]), "clark")
     assert perfect.friedman["F"] == np.inf
     assert perfect.friedman["F_p"] == pytest.approx(6.0**-3)  # of four orders of three, all the same
@@ -233,7 +233,7 @@ def test_the_text_names_pairs_that_differ(fake):
     assert "p < 0.0001" in text
 
 
-def test_only_the_mean_is_a_text_too(problem):
+def test_the_text_on_the_mean_alone(problem):
     results = run_study(Study([problem("d")], [Candidate("Mean", "skldl:MeanDistribution")], folds=3))
     assert "No test: 1 dataset" in statistics_text(results)
 
@@ -252,7 +252,7 @@ def test_the_bayesian_test_is_that_of_baycomp(seed):
     assert sum(found) == pytest.approx(1)
 
 
-def test_the_control_may_be_spelt_in_another_way(small_study):
+def test_the_control_is_found_in_any_spelling(small_study):
     one, other = (
         statistics_text(run_study(small_study(control=word, datasets=small_study().datasets[:1])))
         for word in ("kNN", "k-nn")

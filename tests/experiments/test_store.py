@@ -1,4 +1,4 @@
-"""Records that are never lost: torn lines, damage, other formats, two writers, a full disk."""
+"""Records in files: torn lines, damage, other formats, two writers, a full disk."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def test_what_is_appended_is_read_back_exactly(tmp_path):
     assert path.read_bytes().count(b"\n") == 2
 
 
-def test_numbers_that_json_does_not_know_become_text():
+def test_infinity_and_nan_are_written_as_text():
     record = json.loads(encode({"a": math.inf, "b": [-math.inf, math.nan], "c": (1, 2)}))
     assert record.pop("checksum") == checksum(record)
     assert record == {"a": "inf", "b": ["-inf", "nan"], "c": [1, 2]}
@@ -97,7 +97,7 @@ def test_records_are_not_overwritten(tmp_path):
         FileStore(tmp_path, resume=False)
 
 
-def test_two_writers_are_kept_apart(tmp_path):
+def test_a_second_writer_is_rejected(tmp_path):
     first = FileStore(tmp_path, resume=True)
     with pytest.raises(RecordsError, match="Another process is writing"):
         FileStore(tmp_path, resume=True)

@@ -75,7 +75,7 @@ def test_bad_candidates_are_rejected(build, message):
         build()
 
 
-def test_a_study_completes_itself():
+def test_defaults_of_a_study():
     study = Study(["a"], [Candidate("c", "m:C")], protocol="geng2016")
     assert study.datasets == (DatasetSpec("a"),)
     assert [c.name for c in study.candidates] == ["c", "Mean"]
@@ -128,7 +128,7 @@ def test_fingerprint_changes_with_what_changes_numbers_only():
     assert len({study.fingerprint(), *(other.fingerprint() for other in others)}) == 5
 
 
-def test_the_built_in_studies_load_and_hold_the_six_and_the_mean():
+def test_the_built_in_studies_have_the_six_algorithms_and_the_mean():
     assert {"demo", "tkde2016"} <= set(builtin_studies())
     names = {"PT-Bayes", "PT-SVM", "AA-kNN", "AA-BP", "SA-IIS", "SA-BFGS", "Mean"}
     for name in ("demo", "tkde2016"):
@@ -204,7 +204,7 @@ def test_a_study_file_in_another_encoding(tmp_path):
         load_study(path)
 
 
-def test_studies_that_are_not_there():
+def test_unknown_studies_are_rejected():
     with pytest.raises(FileNotFoundError, match=r"no study file nowhere.toml"):
         load_study("nowhere.toml")
     with pytest.raises(UnknownNameError, match=r"No study is called 'nothing'.*Or give the path"):

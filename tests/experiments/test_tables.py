@@ -39,7 +39,7 @@ def test_ranks_are_those_of_scipy(values):
     np.testing.assert_array_equal(rank_rows(values, higher_is_better=True), rankdata(-values, axis=1))
 
 
-def test_rounding_errors_make_no_rank_and_gaps_get_none():
+def test_ranks_with_rounding_errors_and_missing_values():
     ranks = rank_rows(np.array([[0.1 + 0.2, 0.3, np.nan, 0.2]]), higher_is_better=False)
     np.testing.assert_array_equal(ranks, [[2.5, 2.5, np.nan, 1.0]])
 
@@ -69,7 +69,7 @@ def test_not_more_decimals_than_the_deviations_allow(deviations, decimals):
 
 
 @given(arrays(np.float64, 6, elements=st.floats(0, 5), unique=True))
-def test_printed_neighbours_differ_unless_they_are_too_near(values):
+def test_different_values_are_printed_differently_unless_they_are_too_close(values):
     decimals = decimals_to_distinguish(values, np.zeros(6))
     assert decimals >= 3
     printed = [f"{value:.{decimals}f}" for value in np.sort(values)]
@@ -133,7 +133,7 @@ def test_a_candidate_that_always_fails_leaves_a_readable_table(problem, candidat
     assert skill_table(failed, "clark").rows[0][1] == [Cell("–")]
 
 
-def test_what_did_not_run_is_said(tmp_path, small_study):
+def test_tasks_that_did_not_run_are_reported(tmp_path, small_study):
     run_study(small_study(), out=tmp_path)
     path = tmp_path / "records.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
@@ -213,7 +213,7 @@ def test_plain_text_marks_the_best():
     assert text.endswith("A note with 5 % & more_")
 
 
-def test_a_table_is_laid_out_for_the_page(fake):
+def test_a_table_is_split_to_fit_a_width(fake):
     table = fake(np.linspace(0.1, 0.9, 14).reshape(2, 7)).table("clark")
     assert table.fitted(200) == [table]
     (turned,) = table.fitted(60)
@@ -231,7 +231,7 @@ def test_a_table_is_laid_out_for_the_page(fake):
 
 
 def structure_of(latex: str) -> None:
-    """What a compiler would stumble over: unbalanced braces and environments, wrong numbers of columns."""
+    """Check what LaTeX rejects: unbalanced braces and environments, wrong numbers of columns."""
     body = re.sub(r"\\[\\&%$#_{}]", "", "\n".join(line for line in latex.splitlines() if not line.startswith("%")))
     assert body.count("{") == body.count("}")
     assert body.count("$") % 2 == 0

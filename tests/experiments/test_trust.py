@@ -1,4 +1,4 @@
-"""What a study file may do: build estimators of skldl and scikit-learn, and of packages that the user trusts."""
+"""Study files may build estimators of skldl and scikit-learn, and of packages that the user trusts."""
 
 import os
 import sys
@@ -71,7 +71,7 @@ def test_modules_beside_a_study_file_are_found_if_trusted(tmp_path, monkeypatch,
     assert "add --trust my_lab_9" in capsys.readouterr().err
 
 
-def test_a_truth_value_is_no_text():
+def test_text_is_no_truth_value():
     with pytest.raises(StudyError, match="fit_intercept = 'no' must be true or false, without quotes"):
         plan_study(parse_study(study_text("skldl:SABFGS", "params = { fit_intercept = 'no' }")))
     with pytest.raises(StudyError, match="fit_intercept = 'False' must be true or false"):
@@ -100,7 +100,7 @@ def test_infinity_in_a_grid_survives_the_file(tmp_path):
     assert "inf" in dump_study(study)
 
 
-def test_the_name_of_a_study_names_no_other_folder(tmp_path, monkeypatch):
+def test_the_name_of_a_study_cannot_name_another_folder(tmp_path, monkeypatch):
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
