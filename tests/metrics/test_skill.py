@@ -231,8 +231,8 @@ def test_coverage_on_rows_of_a_real_dataset(paper_data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([1.0, 1.0], [np.inf, 1.0]), "The reference has an infinite loss"),
-        (([np.inf, 1.0], [np.inf, 1.0]), "The reference has an infinite loss"),
+        (([1.0, 1.0], [np.inf, 1.0]), "The loss of the reference is infinite"),
+        (([np.inf, 1.0], [np.inf, 1.0]), "The loss of the reference is infinite"),
         (([1.0], [1.0]), "at least two rows .* there is 1"),
         (([1.0, 2.0], [1.0, 2.0], [1, 0]), "at least two rows"),
         (([1.0, 2.0], [1.0, 2.0], None, ["a", "a"]), "at least two groups"),
