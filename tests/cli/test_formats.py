@@ -1,5 +1,7 @@
 """Every command reads and writes every file format of the one table of formats."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,6 +42,14 @@ def test_a_folder_is_read_whatever_the_formats_of_its_files(here, cli):
         with TableWriter(f"d/part{suffix}") as writer:
             writer.write(pd.DataFrame({"x": [1.0, 2.0], "a": [0.5, 0.25], "b": [0.5, 0.75]}))
     cli("fit d --labels a,b --model mean --out m.skldl")
+
+
+def test_help_lists_the_formats_of_the_table(cli):
+    shown = " ".join(cli("predict --help").out.replace("│", " ").split())
+    assert "A table (CSV, TSV or Parquet) with the columns" in shown
+    assert "a file, CSV (.csv, .txt), TSV (.tsv) or Parquet (.parquet, .pq), or -" in shown
+    for command in ("fit", "convert", "evaluate", "explain", "inspect", "datasets describe", "measures select"):
+        assert not re.search(r"\{\w+\}", cli(f"{command} --help").out)
 
 
 def test_each_suffix_belongs_to_one_format():

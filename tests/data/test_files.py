@@ -147,7 +147,7 @@ def test_missing_file_folder_and_ending(tmp_path):
     with pytest.raises(DatasetError, match="is a folder"):
         load_dataset(tmp_path)
     (tmp_path / "data.xlsx").write_bytes(b"PK\0")
-    with pytest.raises(DatasetError, match=r"data\.xlsx is neither text nor Parquet"):
+    with pytest.raises(DatasetError, match=r"data\.xlsx is not text"):
         load_dataset(tmp_path / "data.xlsx")
 
 

@@ -151,7 +151,7 @@ HEAD = "age,height,label_happy,label_sad\n31,1.75,0.75,0.25\n"
         ("1,2,0.5,0.5\n", {"labels": 9}, "labels=9 means the last 9 of 4 columns"),
         ("age height label_a label_b\n1 2 0.5 0.5\n", {}, "has only one column.*commas, semicolons, tabs or bars"),
         (HEAD.encode() + b"58,1.5,0.5,0.5\x81\n", {}, "line 3 is not cp1252 text.*encoding="),
-        (b"PK\x00\x00", {}, "is neither text nor Parquet"),
+        (b"PK\x00\x00", {}, "is not text"),
         (HEAD, {"decimal": "'"}, "Use a point or a comma"),
     ],
 )

@@ -139,7 +139,7 @@ def test_a_damaged_parquet_file(tmp_path):
         ("a,,b\n1,2,3\n", "column 2 has no name"),
         ("a,b\n1,2\n1,2,3\n", r"line 3 has 3 cells, the header 2.*quotation marks"),
         ("a,b\n1,2,3\n4,5,6\n7,8,9\n", "line 2 has 3 cells"),
-        (b"a,b\n\x00\x01,2\n", "neither text nor Parquet"),
+        (b"a,b\n\x00\x01,2\n", "is not text. Export the table as CSV, TSV or Parquet"),
         (b"PAR1 but not really", "cannot be read as Parquet"),
         (b"a,b\n" + "é".encode() * 5 + b"\xff\x81\x8d,2\n" * 3, "line 2 is not cp1252 text"),
         ('a,b\n"never closed,2\n3,4\n', "is never closed"),

@@ -70,7 +70,7 @@ def test_the_message_names_the_floor_and_the_share_explained(fitted):
 def test_intervals_cover_the_fractions_of_as_many_votes(fitted, predict):
     assert fitted.description["intervals"] == fitted.model.intervals_.n_rows_ == 200
     assert fitted.description["rows"] == 600
-    assert "for the fractions of as many votes" in fitted.why[-1]
+    assert "cover the fractions of votes of a new row" in fitted.why[-1]
     new = votes(5, 3000)
     table, _ = predict(fitted, new, "--level 0.9")
     D = new[LABELS].to_numpy() / 20

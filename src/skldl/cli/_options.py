@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from skldl.data import Columns, TableFile
+from skldl.data._formats import list_formats
 from skldl.data._roles import open_file
 from skldl.data._tables import ArrayTable
 from skldl.exceptions import TableError
@@ -26,6 +27,22 @@ Source = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_check_is
 Name = Annotated[str | None, Parameter(show_default=False)]
 Words = Annotated[list[str], Parameter(negative="", show_default=False)]
 Flag = Annotated[bool, Parameter(negative="")]
+
+
+def naming_formats(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Complete the help of a command from the table of formats: a decorator.
+
+    ``{tables}`` are the formats of tables, ``{outputs}`` those that can be written, with their suffixes, and
+    ``{arrays}`` those of files with arrays.
+    """
+    names = {
+        "tables": list_formats("reader"),
+        "outputs": list_formats("writer", suffixes=True),
+        "arrays": list_formats("arrays", suffixes=True),
+    }
+    for name, formats in names.items():
+        command.__doc__ = (command.__doc__ or "").replace(f"{{{name}}}", formats)
+    return command
 
 
 @Parameter(name="*")

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Flag, Name, Reading, Source, Words, check_targets, words
+from skldl.cli._options import Flag, Name, Reading, Source, Words, check_targets, naming_formats, words
 from skldl.cli._screen import IMAGES, note, save_figure
 from skldl.data import TableWriter, convert_table
 from skldl.exceptions import Message, TableError
 
 
+@naming_formats
 def convert(
     table: Source,
     /,
@@ -45,14 +46,14 @@ def convert(
     Parameters
     ----------
     table
-        A CSV or Parquet file, or - for standard input.
+        A table ({tables}), or - for standard input.
     source
         votes (one row for each vote: --item, --annotator, --label; or one column for each annotator: --labels), counts
         or scores (one column for each label: --labels), label (--label names the column), sets (--label; labels
         separated by a bar), rankings (--label; labels in falling order, separated by >; several rankings of one thing
         share their --item).
     out
-        Where to write: a CSV (.csv, .txt), TSV or Parquet (.parquet, .pq) file, or - for CSV on standard output.
+        Where to write: a file, {outputs}, or - for CSV on standard output.
     item
         Column with the item of each row.
     annotator
@@ -69,7 +70,7 @@ def convert(
     weight
         Write the number of votes behind each row as a column of this name, for skldl fit --weight.
     raters
-        Write the quality of each rater to this CSV, TSV or Parquet file: informedness, severity, habits, flags.
+        Write the quality of each rater to this file ({outputs}): informedness, severity, habits, flags.
     figure
         Draw the raters (.png, .svg, .pdf): informedness, severity, and which answers true labels get.
     weights

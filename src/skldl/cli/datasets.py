@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cyclopts import App
 
+from skldl.cli._options import naming_formats
 from skldl.data import describe as describe_dataset
 from skldl.data import fetch_dataset, list_datasets
 
@@ -23,6 +24,7 @@ def show() -> None:
 
 
 @app.command
+@naming_formats
 def describe(name: str, /) -> None:
     """Show the facts about a dataset: size, ranges, rank, zeros, entropy, and warnings.
 
@@ -33,7 +35,7 @@ def describe(name: str, /) -> None:
     Parameters
     ----------
     name
-        A name of the list, or a data file: a CSV or Parquet file, or a .mat or .npz file with arrays.
+        A name of the list, or a data file: a table ({tables}), or arrays ({arrays}).
     """
     print(describe_dataset(name))
 

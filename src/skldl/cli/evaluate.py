@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from skldl.cli._options import ColumnOptions, Flag, Name, Reading, Source
+from skldl.cli._options import ColumnOptions, Flag, Name, Reading, Source, naming_formats
 from skldl.cli._screen import note
 from skldl.cli._study_output import import_test_packages, new_folder, number_of_jobs, run_and_show
 from skldl.data._formats import holds_arrays
@@ -28,6 +28,7 @@ MAX_KEPT_ROWS = 20_000
 """Of larger tables only a sample of the predictions is kept, so that coverage cannot be measured."""
 
 
+@naming_formats
 def evaluate(
     table: Source,
     /,
@@ -57,7 +58,7 @@ def evaluate(
     Parameters
     ----------
     table
-        A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input.
+        A table ({tables}), a file with arrays of features and labels ({arrays}), or - for standard input.
     columns
         The roles of its columns. For votes in rows (--item, --annotator) the report shows the raters.
     reading

@@ -8,7 +8,7 @@ import pandas as pd
 from cyclopts import Parameter
 
 from skldl.cli._model_file import TableModel, open_model
-from skldl.cli._options import Flag, Reading, Source, check_is_no_model, check_targets
+from skldl.cli._options import Flag, Reading, Source, check_is_no_model, check_targets, naming_formats
 from skldl.cli._screen import IMAGES, note, print_table, save_figure
 from skldl.data import TableWriter, read_labels
 from skldl.data._formats import suffixes_with
@@ -23,6 +23,7 @@ MAX_LINES = 20  # of a table on the screen; a file has all
 MIN_UNSEEN = 20  # chosen by hand
 
 
+@naming_formats
 def explain(
     model: Path,
     table: Source,
@@ -50,7 +51,7 @@ def explain(
     model
         A model that skldl fit wrote.
     table
-        A CSV or Parquet file. Rows that the model learned from are left out if there are at least 20 others; they are
+        A table ({tables}). Rows that the model learned from are left out if there are at least 20 others; they are
         recognised by hashes in the model file, if it was trained on at most 100,000 rows.
     row
         Explain this row, counted from 1 after the header.
@@ -59,7 +60,7 @@ def explain(
     seed
         Seed of the shuffling.
     out
-        Write the table (CSV, TSV or Parquet) or the figure (.png, .svg, .pdf); may be given twice.
+        Write the table ({outputs}) or the figure (.png, .svg, .pdf); may be given twice.
     all_rows
         Also use rows that the model learned from.
     reading
@@ -148,8 +149,8 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
         lower, upper, radius = true.around(center[None], LEVEL)
         lines |= {"low, true": lower[0], "high, true": upper[0]}
         more = (
-            "Low and high are for the shares of as many votes as the training rows have. The true distribution behind "
-            f"them lies between the last two lines, and within {radius[0]:.3f} in total variation."
+            "Low and high are for the fractions of votes of a row that has as many votes as the training rows. The "
+            f"true distribution behind them lies between the last two lines, and within {radius[0]:.3f} in total variation."
         )
     print_table(pd.DataFrame(lines, index=list(prediction.index)).T.rename_axis("").reset_index(), title)
     if more:

@@ -21,7 +21,7 @@ from cyclopts import Parameter
 import skldl
 from skldl.chunks import FolderJournal, Journal
 from skldl.cli._model_file import is_model
-from skldl.cli._options import ColumnOptions, Flag, Reading, Source, check_targets
+from skldl.cli._options import ColumnOptions, Flag, Reading, Source, check_targets, naming_formats
 from skldl.cli._progress import working
 from skldl.cli._screen import note
 from skldl.cli._wording import worded
@@ -55,6 +55,7 @@ class Options(FitOptions):
     intervals: Flag = False
 
 
+@naming_formats
 def fit(
     table: Source,
     /,
@@ -80,8 +81,8 @@ def fit(
     Parameters
     ----------
     table
-        A CSV or Parquet file, a .mat or .npz file with arrays of features and labels, or - for standard input; a folder
-        of CSV or Parquet files, or a pattern such as 'big/*.parquet'.
+        A table ({tables}), a file with arrays of features and labels ({arrays}), or - for standard input; a folder of
+        tables, or a pattern such as 'big/*.parquet'.
     more
         Further files with the same columns, whose rows follow.
     columns

@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from skldl.cli._options import Flag, Reading, Source, check_is_no_model, check_targets
+from skldl.cli._options import Flag, Reading, Source, check_is_no_model, check_targets, naming_formats
 from skldl.cli._wording import printable
 from skldl.exceptions import TableError
 from skldl.persistence import inspect as read_description
 from skldl.utils.files import whole_file
 
 
+@naming_formats
 def inspect(
     model: Path,
     table: Source | None = None,
@@ -36,7 +37,7 @@ def inspect(
     model
         A model file.
     table
-        Compare the rows of this CSV or Parquet file with the training table, instead: unknown categories, numbers out
+        Compare the rows of this table ({tables}) with the training table, instead: unknown categories, numbers out
         of range, distances to the nearest training rows, shift of the mean prediction.
     as_json
         Print the whole description as JSON; with a table, the numbers of the comparison.

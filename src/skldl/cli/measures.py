@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter, validators
 
-from skldl.cli._options import Flag, check_targets
+from skldl.cli._options import Flag, check_targets, naming_formats
 from skldl.cli._screen import IMAGES, save_figure
 from skldl.data import TableFile
 from skldl.data._arrays import read_arrays
@@ -67,6 +67,7 @@ def _line(measure: Measure, formula: str) -> str:
 
 
 @app.command
+@naming_formats
 def select(
     *,
     data: Path | None = None,
@@ -88,8 +89,8 @@ def select(
     Parameters
     ----------
     data
-        True and predicted distributions: an .npz or .mat file with the arrays D_true and D_pred, or a CSV or Parquet
-        file with the columns true_NAME and pred_NAME for each label NAME, one row per instance.
+        True and predicted distributions: a file with the arrays D_true and D_pred ({arrays}), or a table ({tables})
+        with the columns true_NAME and pred_NAME for each label NAME, one row per instance.
     out
         File for the figure; its extension determines the format (.png, .pdf, .svg).
     seed

@@ -16,7 +16,7 @@ from cyclopts import Parameter, validators
 from threadpoolctl import threadpool_limits
 
 from skldl.cli._model_file import TableModel, open_model
-from skldl.cli._options import Flag, Reading, Source, Words, check_is_no_model, check_targets, words
+from skldl.cli._options import Flag, Reading, Source, Words, check_is_no_model, check_targets, naming_formats, words
 from skldl.cli._progress import progress_of
 from skldl.cli._screen import note
 from skldl.data import TableWriter
@@ -32,6 +32,7 @@ N_CHUNKS_ALONE = 25
 seconds, which paid off after another 1.2 million rows of twelve numbers."""
 
 
+@naming_formats
 def predict(
     model: Path,
     table: Source,
@@ -61,11 +62,10 @@ def predict(
     model
         A model that skldl fit wrote.
     table
-        A CSV or Parquet file with the columns of the training table, in any order; a .mat or .npz file with an array of
-        features; - for standard input.
+        A table ({tables}) with the columns of the training table, in any order; a file with an array of features
+        ({arrays}); - for standard input.
     out
-        Where to write: a CSV (.csv, .txt), TSV or Parquet (.parquet, .pq) file, or - for CSV on standard output. A run
-        that fails leaves no file.
+        Where to write: a file, {outputs}, or - for CSV on standard output. A run that fails leaves no file.
     keep
         Columns of the table to copy to the result, separated by commas.
     level
@@ -73,8 +73,9 @@ def predict(
         radius, the total variation distance from the prediction that is not exceeded with it. The model must have been
         made with skldl fit --intervals.
     covers
-        What the intervals are for, if the model was made from votes or counts: given (the default), the shares of as
-        many votes on a new row; true, the distribution behind the votes, estimated from them. Goes with --level.
+        What the intervals cover, if the model was made from votes or counts: given (the default), the fractions that a
+        new row would have if it got as many votes as a training row; true, the distribution behind the votes, estimated
+        from them. Goes with --level.
     digits
         Significant digits of the predictions in text; Parquet keeps all.
     monitor
@@ -130,8 +131,8 @@ def predict(
         note(f"{rows:,} rows written to {out}.")
     if intervals is not None and covers is None and hasattr(made.pipeline, "true_intervals_"):
         note(
-            "The intervals are for the shares of as many votes as the training rows have; --covers true gives those "
-            "for the distribution behind the votes."
+            "The intervals cover the fractions of votes that a new row would have if it got as many votes as the "
+            "training rows; with --covers true they cover the distribution behind the votes."
         )
     for line in (*drift.warnings(), *(() if intervals is None or level is None else few_rows_note(intervals, level))):
         note(Message("Note: ", line))

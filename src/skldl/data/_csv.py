@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from skldl.data._cells import CODE, MAX_DIGITS, with_columns
+from skldl.data._formats import list_formats
 from skldl.data._parquet import first_line
 from skldl.exceptions import Message, Parameter, TableError
 from skldl.utils.column_names import UNNAMED
@@ -302,7 +303,7 @@ def detect(
     except UnicodeError as error:
         raise _not_text(name, encoding, 1 + start.count(b"\n", 0, getattr(error, "start", 0))) from error
     if "\0" in text:
-        raise TableError(f"{name} is neither text nor Parquet. Export the table as CSV (UTF-8) or Parquet.")
+        raise TableError(f"{name} is not text. Export the table as {list_formats('reader')}.")
     body = text.lstrip(" \r\n")
     n_lines = len(_split_lines(text[: len(text) - len(body)]))
     declared = re.match(r"sep=(.)[ \r]*(?:\n|\r|$)", body)  # Excel writes and reads such a line
@@ -337,7 +338,7 @@ def _check_is_table(body: str, name: str) -> None:
     """Reject JSON and HTML: the errors about their columns would be misleading."""
     for kind, beginning in _OTHER_FORMATS.items():
         if beginning.match(body):
-            raise TableError(f"{name} holds {kind}, not a table. Export the table as CSV (UTF-8) or Parquet.")
+            raise TableError(f"{name} holds {kind}, not a table. Export the table as {list_formats('reader')}.")
 
 
 def _encoding(start: bytes, name: str, given: str | None, notes: list[str], *, whole: bool) -> str:
@@ -353,7 +354,7 @@ def _encoding(start: bytes, name: str, given: str | None, notes: list[str], *, w
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if b"\x00" in start:
-        raise TableError(f"{name} is neither text nor Parquet. Export the table as CSV (UTF-8) or Parquet.")
+        raise TableError(f"{name} is not text. Export the table as {list_formats('reader')}.")
     if start.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     try:

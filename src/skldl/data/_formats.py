@@ -107,6 +107,19 @@ def suffixes_with(part: str) -> tuple[str, ...]:
     return tuple(suffix for format_ in FORMATS if getattr(format_, part) for suffix in format_.suffixes)
 
 
+def list_formats(part: str, *, suffixes: bool = False) -> str:
+    """List, for a text, the formats that have a ``"reader"``, a ``"writer"`` or ``"arrays"``, perhaps with suffixes.
+
+    Examples
+    --------
+    >>> list_formats("reader"), list_formats("arrays", suffixes=True)
+    ('CSV, TSV or Parquet', 'MATLAB (.mat) or NumPy (.npz)')
+    """
+    found = [format_ for format_ in FORMATS if getattr(format_, part)]
+    *first, last = (f"{one.name} ({', '.join(one.suffixes)})" if suffixes else one.name for one in found)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 def find_files(sources: Sequence[str | os.PathLike[str]], suffixes: Sequence[str]) -> list[str]:
     """List the files of paths, folders and patterns such as ``ratings/*.parquet``, without duplicates.
 

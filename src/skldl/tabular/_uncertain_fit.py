@@ -72,11 +72,11 @@ def add_uncertainty(
     if votes is not None:
         pipeline.true_intervals_ = Intervals.of_the_truth(votes, P, scale, groups, seed)
         line += (
-            " They are for the fractions of as many votes; skldl predict --covers true gives intervals for the true "
-            "distribution behind them."
+            " They cover the fractions of votes of a new row that has as many votes; skldl predict --covers true gives "
+            "intervals for the true distribution behind them."
         )
     elif calibration.counts is not None:
-        line += " They are for the fractions of as many votes, not for the true distribution."
+        line += " They cover the fractions of votes of a new row that has as many votes, not the true distribution."
     return [*lines, line], numbers
 
 
