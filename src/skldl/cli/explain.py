@@ -150,7 +150,8 @@ def _print_prediction(made: TableModel, prediction: pd.Series, row: int) -> None
         lines |= {"low, true": lower[0], "high, true": upper[0]}
         more = (
             "Low and high are for the fractions of votes of a row that has as many votes as the training rows. The "
-            f"true distribution behind them lies between the last two lines, and within {radius[0]:.3f} in total variation."
+            "true distribution behind them lies between the last two lines, and within "
+            f"{radius[0]:.3f} in total variation."
         )
     print_table(pd.DataFrame(lines, index=list(prediction.index)).T.rename_axis("").reset_index(), title)
     if more:
