@@ -21,11 +21,11 @@ WEIGHTS = np.random.default_rng(9).normal(size=(4, 3))
 LINEAR = SABFGS(alpha=1e-3, fit_intercept=True)
 
 
-def draw(seed: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def draw(seed: int, n_rows: int, concentration: float = 20) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a linear softmax model with Dirichlet noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, 4))
-    D = np.maximum(rng.standard_gamma(20 * softmax(X @ WEIGHTS, axis=1)), 1e-12)
+    D = np.maximum(rng.standard_gamma(concentration * softmax(X @ WEIGHTS, axis=1)), 1e-12)
     return X, D / D.sum(axis=1, keepdims=True)
 
 
@@ -49,12 +49,14 @@ def simulation(n_draws: int = 200) -> None:
 
 def truth(n_draws: int = 100) -> None:
     """Coverage at 90 % on rows of votes: of the fractions of as many votes, and of the distribution behind them."""
-    print("| votes | covers | shares covered | truth covered | mean radius |\n|---|---|---|---|---|")
-    for n_votes in (5, 20):
+    print(
+        "| concentration | votes | covers | shares covered | truth covered | mean radius |\n|---|---|---|---|---|---|"
+    )
+    for concentration, n_votes in ((20, 5), (20, 20), (1e6, 5), (1e6, 20)):
         for covers in ("given", "true"):
             shares, behind, radius = [], [], []
             for seed in range(n_draws):
-                X, D = draw(seed, 1000)
+                X, D = draw(seed, 1000, concentration)
                 counts = np.random.default_rng(seed).multinomial(n_votes, D)
                 voted = counts / n_votes
                 model = ConformalLDL(LINEAR, covers=covers, random_state=seed)
@@ -63,7 +65,7 @@ def truth(n_draws: int = 100) -> None:
                 behind.append(region.contains(D[800:]).mean())
                 radius.append(region.radius.mean())
             numbers = " | ".join(f"{np.mean(values):.3f}" for values in (shares, behind, radius))
-            print(f"| {n_votes} | {covers} | {numbers} |", flush=True)
+            print(f"| {concentration:g} | {n_votes} | {covers} | {numbers} |", flush=True)
 
 
 def known_sets() -> list:

@@ -65,9 +65,8 @@ def test_interval_of_a_rater_who_is_always_right_is_narrow():
     truth = np.arange(120) % 3
     table = rater_table(DawidSkene("one-coin").fit(np.stack([truth] * 4, axis=1)))
     assert table.reliability_low.min() > 0.95
-    assert (
-        table.informedness_low.min() > 0.92
-    )  # 120 votes of a rater who is right in 97 % of the cases may all be right
+    # 120 votes of a rater who is right in 97 % of the cases may all be right
+    assert table.informedness_low.min() > 0.92
 
 
 @pytest.mark.parametrize(("n_labels", "n_items"), [(2, 15), (2, 40), (4, 15)])

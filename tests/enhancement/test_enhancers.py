@@ -153,6 +153,17 @@ def test_lesc_closed_forms_are_minima():
     assert model.rank_ == int((gamma > 0).sum())
 
 
+def test_glle_transforms_training_rows_to_a_smoother_table_where_features_are_few():
+    """With one feature the kernel matrix is numerically singular: no weights give the scores of the training rows."""
+    generator = np.random.default_rng(0)
+    labels = np.eye(3, dtype=int)[generator.integers(0, 3, 300)]
+    for n_features, least, most in ((1, 0.02, 0.3), (12, 0.0, 1e-3)):
+        features = generator.normal(size=(300, n_features))
+        model = GLLE().fit(features, labels)
+        assert least <= np.abs(model.transform(features) - model.distributions_).max() < most
+        np.testing.assert_array_equal(GLLE().fit_transform(features, labels), model.distributions_)
+
+
 @pytest.mark.parametrize("enhancer", [FCM(), GLLE(), KM()], ids=repr)
 def test_later_changes_of_the_arrays_do_not_reach_the_enhancer(enhancer):
     features, labels = X.copy(), Y.astype(np.float64)

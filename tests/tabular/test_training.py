@@ -239,6 +239,7 @@ def test_fast_choice_says_why(faces):
     assert fitted.why[0].startswith(best)
     assert "The others: " in fitted.why[1]
     assert "95 % interval" in fitted.why[2]
+    assert "The interval is for the models judged here" in fitted.why[2]
     assert "to be expected on new rows" in fitted.why[2]
     assert steps[0] == "fold 1 of 5: Mean"
     assert steps[-1] == f"fit of {best} on all rows"

@@ -55,7 +55,11 @@ class GLLE(InductiveEnhancer):
 
     Notes
     -----
-    ``transform`` of the training rows returns ``distributions_``, up to rounding.
+    ``transform`` is for new rows: its scores are φ(x)ᵀW. The kernel matrix of the training rows is numerically singular
+    where there are many rows and few features; then no W attains ΦW = F, and ``transform`` of the training rows is
+    smoother than ``distributions_``. On 400 random rows with 1 to 5 features single degrees differed by up to .15 to
+    .23, with 10 features by 7e-5; on sets of the paper by up to .16 (Yeast_spo5), and by at most .005 in mean total
+    variation. For training rows use ``fit_transform`` or ``distributions_``.
 
     The paper minimises over W by a quasi-Newton method; this is the minimum. The journal version [2]_ adds a term for
     label correlations, :math:`\sum_i \mathrm{tr}(F_i P_i F_i^T)` over clusters i of rows, with matrices

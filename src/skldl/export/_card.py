@@ -132,7 +132,11 @@ def _score_lines(description: Mapping[str, Any]) -> list[str]:
     if floor is not None:
         end = f" to {score['noise_floor_smoothed']:.4g}" if "noise_floor_smoothed" in score else ""
         lines.append(f"| noise floor: a perfect model, given so few answers a row | {floor:.4g}{end} |")
-    lines += ["", f"Skill, the fraction of the divergence of the mean that the model removes: {_skill(score)}."]
+    lines += [
+        "",
+        f"Skill, the fraction of the divergence of the mean that the model removes: {_skill(score)}. "
+        "The interval is for the models that were judged; the final one learned from more rows and may differ.",
+    ]
     if score.get("explained") is not None:
         lines += [
             "",

@@ -34,7 +34,9 @@ class Estimate:
     loss, reference_loss : float
         Their (weighted) means; 0 for rounding error.
     skill : Skill
-        Fraction of the loss of the reference that the choice removes, with its interval.
+        Fraction of the loss of the reference that the choice removes, with its interval. It is about the models judged
+        here. A final model that learned from all rows is not among them: in 150 simulated tables of 70 rows, intervals
+        of 95 % contained its skill in 90 %.
     choices : tuple
         For each pair the candidate's name and the setting that the other pairs chose.
 

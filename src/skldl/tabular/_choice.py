@@ -258,12 +258,16 @@ def judged_as_kept(choice: Choice, dataset: Dataset) -> Choice:
     return replace(choice, estimate=kept, of_choosing=estimate)
 
 
+_OF_WHICH_MODELS = "The interval is for the models judged here; the final one learned from more rows and may differ."
+
+
 def _in_words(estimate: Estimate) -> tuple[str, str]:
     """Texts of the skill with its interval, and of the divergence with that of the mean."""
     skill, low, high = (show_skill(value) for value in (estimate.skill, estimate.skill.low, estimate.skill.high))
     return (
         f"{skill} (95 % interval {low} to {high})",
-        f"divergence {estimate.loss:.4g} against {estimate.reference_loss:.4g} of always predicting the mean.",
+        f"divergence {estimate.loss:.4g} against {estimate.reference_loss:.4g} of always predicting the mean."
+        + (f" {_OF_WHICH_MODELS}" if estimate.skill.low < estimate.skill.high else ""),
     )
 
 
