@@ -23,6 +23,7 @@ PEERS = ROOT / ".venv-peers"
 PEER_PACKAGES = ["torch==2.13.0", "python-ldl==0.1.2"]
 TITLES = {
     "sabfgs": "SABFGS: time to the optimum",
+    "sparse_text": "SABFGS on sparse text features, 6,000 rows, three labels, alpha = 1/n",
     "saiis": "SAIIS: time per iteration",
     "aaknn": "AAKNN: prediction",
     "ptbayes": "PTBayes: fit and prediction",

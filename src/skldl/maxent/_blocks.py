@@ -292,7 +292,8 @@ def gram(X: Any, weight: Any, mean: Any, n_threads: int = 1) -> Any:
 def variances(X: Any, weight: Any, mean: Any) -> Any:
     """Σ_i w_i (x_ik − mean_k)² of each column k in double precision; for sparse rows Σ_i w_i x_ik²."""
     if sparse.issparse(X):
-        return row_sum(X.astype(np.float64, copy=False).power(2), weight)
+        squares = X.data.astype(np.float64, copy=False) ** 2
+        return row_sum(sparse.csr_matrix((squares, X.indices, X.indptr), X.shape), weight)  # X.power copies the indices
 
     def contribution(some: slice) -> Any:
         rows = _block(X, some)

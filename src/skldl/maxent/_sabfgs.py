@@ -125,6 +125,9 @@ class SABFGS(PartialLDL):
     One-hot rows that can be separated, or labels without any mass, have their optimum at infinity: the search ends when
     the divergence is within ``tol`` of its limit, or with a `ConvergenceWarning`.
 
+    Dense features and few sparse ones are whitened by the products of all columns, many sparse ones by their variances:
+    more steps, each of which costs a pass over the stored values, and no matrix of n_features × n_features numbers.
+
     Rows in chunks (`skldl.chunks`) take one pass for the moments (two if a sparse column of two values is nearly
     constant) and one for each evaluation; y must be complete.
 

@@ -16,7 +16,7 @@ from skldl.chunks._rows import Sums
 from skldl.exceptions import DataError, Parameter, WordedError
 from skldl.maxent._blocks import in_threads
 from skldl.maxent._folds import ALL_TOGETHER, MAX_SHUFFLED, Folds, take
-from skldl.maxent._moments import Moments, few_rows, merged, read_moments
+from skldl.maxent._moments import Moments, few_rows, merged, products_of, read_moments
 from skldl.maxent._objective import CrossEntropy, Passes, probabilities
 from skldl.maxent._sabfgs import ALPHA
 from skldl.maxent._search import (
@@ -480,7 +480,7 @@ def _make_trials(rows: Rows, folds: Folds | list[Split], settings: Settings) -> 
         if settings.missing != COMPLETE:
             learners = informative(np.asarray(in_memory(rows).chunk.D), settings.missing)
         counts = np.bincount(folds.fold_of[learners])
-        if few_rows(int(counts.sum() - counts.max()), rows.n_features):
+        if few_rows(int(counts.sum() - counts.max()), rows):
             return SplitTrials(rows, list(pairs_of(folds.fold_of)), settings)
     if not isinstance(rows, CheckedRows):
         return FoldTrials(rows, folds, settings)
@@ -556,7 +556,8 @@ def _rows_of(chunk: Chunk) -> CheckedRows:
     return CheckedRows(chunk.X, chunk.D, chunk.weight)
 
 
-def _moments_of(rows: Rows, folds: Folds, settings: Settings, *, products: str = "matrix") -> list[Moments]:
+def _moments_of(rows: Rows, folds: Folds, settings: Settings, *, products: str | None = None) -> list[Moments]:
+    products = products or products_of(rows)
     return read_moments(rows, folds, centred=True, products=products, facts=True, n_threads=settings.n_threads)
 
 

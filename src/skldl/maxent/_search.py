@@ -19,7 +19,7 @@ from skldl.chunks._arrays import CheckedRows, in_memory
 from skldl.chunks._rows import Sums
 from skldl.exceptions import DataError, Message, Parameter, WordedError
 from skldl.maxent._folds import take
-from skldl.maxent._moments import few_rows, read_moments
+from skldl.maxent._moments import few_rows, products_of, read_moments
 from skldl.maxent._objective import CrossEntropy, Evaluation, Passes, Search
 from skldl.maxent._whitening import Factorisation, Whitening, factorise_moments, factorise_row_space
 from skldl.utils.arrays import as_double, as_type_of, is_device_array
@@ -210,9 +210,10 @@ def make_problem(
     rows = informative_rows(precise_rows(rows), settings.missing)
     if rows.n_rows == 0:
         raise DataError("All training rows have too few observed labels to learn from them. Use fewer folds.")
-    if not few_rows(rows.n_rows, rows.n_features):
-        (moments,) = read_moments(rows, centred=settings.fit_intercept, n_threads=settings.n_threads)
-        if not few_rows(moments.n_rows, rows.n_features):
+    if not few_rows(rows.n_rows, rows):
+        plan = {"centred": settings.fit_intercept, "products": products_of(rows), "n_threads": settings.n_threads}
+        (moments,) = read_moments(rows, **plan)
+        if not few_rows(moments.n_rows, rows):
             objective = CrossEntropy.of(moments, factors, fit_intercept=settings.fit_intercept)
             passes = Passes(rows, largest=moments.largest, missing=settings.missing, n_threads=settings.n_threads)
             factorisation = factorise_moments(moments, factors, fit_intercept=settings.fit_intercept)

@@ -12,7 +12,8 @@ T depends on the shape of X:
   which serve every alpha and label;
 - fewer rows than columns, at most 5000 rows: the optimum lies in the span of the rows, so X is replaced by its
   n × n coordinates there, from the eigenvectors of X Xᵀ;
-- otherwise: the diagonal of G. A sparse X is never converted to a dense one.
+- otherwise, and for a sparse X whose values are few beside such a matrix (`skldl.maxent._moments.fits_matrix`): the
+  diagonal of G. More steps of a sparse X are cheaper than the matrix, and X is never converted to a dense one.
 
 Without a penalty the optimum does not depend on the scale of a feature, so columns are first scaled to length one.
 Columns of length zero keep weight zero. Directions with less than 1e-10 of the scaled G (1e-12 in the row space) count
@@ -26,7 +27,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skldl.chunks._arrays import CheckedRows
-from skldl.maxent._moments import Moments, few_rows, read_moments
+from skldl.maxent._moments import MAX_MATRIX, Moments, read_moments
 from skldl.utils.arrays import sparse_minus
 from skldl.utils.typing import FloatArray
 
@@ -221,7 +222,7 @@ def factorise(X: Any, weight: FloatArray, *, fit_intercept: bool, scale_free: bo
     scale_free : bool
         Whether columns may be scaled in the space of the rows, as they may without a penalty.
     """
-    if few_rows(X.shape[0], X.shape[1]):
+    if X.shape[0] < X.shape[1] and X.shape[0] <= MAX_MATRIX:
         return factorise_row_space(X, weight, None, fit_intercept=fit_intercept, scale_free=scale_free, total=1.0)
     factorisation = factorise_moments(
         _moments_of_columns(X, weight, centred=fit_intercept, total=1.0), None, fit_intercept=fit_intercept

@@ -32,6 +32,9 @@ MAX_TRIALS = 30
 """Maximum number of step lengths in a line search, chosen by hand; the first one usually passes."""
 MEMORY = 20
 """Number of steps that L-BFGS remembers; chosen by hand."""
+MANY, MEMORY_OF_MANY = 10_000, 8
+"""From this number of variables on it remembers fewer, since they take most of the memory: on sparse text features with
+3,000 and 20,000 columns and 1e-8 <= alpha <= 1e-4 it took about as many evaluations, and less time."""
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
 """Relative rises of the loss up to this are rounding: it is a difference of larger terms. 256 was chosen by hand."""
 MAX_LEVEL_STEPS = 5
@@ -174,7 +177,7 @@ def minimisation(
     callback: Callable[[int, FloatArray], None] | None = None,
 ) -> Minimisation:
     """The search of `minimise`, as a generator: ``loss, gradient, metric = yield x``; it returns the `Minimum`."""
-    memory = LimitedMemory() if method == "lbfgs" else DenseInverse(start.size)
+    memory = LimitedMemory(start.size) if method == "lbfgs" else DenseInverse(start.size)
     x = start
     loss, gradient, metric = yield x
     run = Minimum(x=x, loss=loss, metric=metric, curvature=curvature, loss_curve=[loss])
@@ -211,8 +214,9 @@ def minimisation(
 class LimitedMemory:
     """Inverse Hessian from the last steps, applied by the two-loop recursion."""
 
-    def __init__(self) -> None:
-        self.pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=MEMORY)
+    def __init__(self, size: int) -> None:
+        n_pairs = MEMORY if size < MANY else MEMORY_OF_MANY
+        self.pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=n_pairs)
 
     def remember(self, step: FloatArray, change: FloatArray) -> None:
         self.pairs.append((step, change, 1.0 / float(step @ change)))
