@@ -211,8 +211,8 @@ def make_problem(
     if rows.n_rows == 0:
         raise DataError("All training rows have too few observed labels to learn from them. Use fewer folds.")
     if not few_rows(rows.n_rows, rows):
-        plan = {"centred": settings.fit_intercept, "products": products_of(rows), "n_threads": settings.n_threads}
-        (moments,) = read_moments(rows, **plan)
+        plan: dict[str, Any] = {"products": products_of(rows), "n_threads": settings.n_threads}
+        (moments,) = read_moments(rows, centred=settings.fit_intercept, **plan)
         if not few_rows(moments.n_rows, rows):
             objective = CrossEntropy.of(moments, factors, fit_intercept=settings.fit_intercept)
             passes = Passes(rows, largest=moments.largest, missing=settings.missing, n_threads=settings.n_threads)
