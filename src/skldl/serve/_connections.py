@@ -103,10 +103,12 @@ class Connection(HttpToolsProtocol):
             self._reject(431, f"The headers have more than {MAX_HEADER_BYTES:,} bytes.", "headers too large")
 
     def check_time(self, seconds: float) -> None:
-        """Close the connection if its headers have not come within so many seconds."""
+        """Close the connection if its headers have not come within so many seconds, or if it was idle for too long."""
         if self._lingers or not self.is_idle():
             return
         now = self.loop.time()
+        if self._headers_since is None and now - self._idle_since > self.timeout_keep_alive:
+            self.transport.close()
         if (
             self._n_waiting and self._headers_since is None
         ):  # here, since asking for the time of each request costs more
@@ -132,7 +134,11 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         self._idle_since = self.loop.time()
-        super().on_response_complete()
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+        else:  # without its timer for each request, which takes longer than all limits here: check_time closes
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
 
     def _reject(self, status: int, message: str, reason: str) -> None:
         self._limits.closed[reason] += 1
