@@ -30,7 +30,7 @@ class NoiseCeiling:
     ----------
     ceiling : float
         Expected score of a model that knew the distribution behind the votes of every item, evaluated on as many votes
-        as there are: the noise floor. No model can be expected to do better, except by chance.
+        as there are: the lower bound of the noise floor. No model can be expected to do better, except by chance.
     split_half : float
         Mean score of one half of each item's annotators as a prediction for the other half. It is worse than
         the ceiling: both sides are noisy, and each rests on half the votes. For a measure that grows with the square
@@ -185,7 +185,7 @@ class Votes:
     def noise_floor(
         self, measures: Iterable[str | Measure] = tuple(PAPER_MEASURES), *, random_state: int = 0
     ) -> dict[str, NoiseFloor]:
-        """Score that the true distributions would have on these votes, with its standard error.
+        """Score that the true distributions would have on these votes: a lower bound and its upper end.
 
         It needs whole votes: annotators of equal weight, answers of a single label, and no smoothing. `noise_ceiling`
         gives the same number, and an approximation where votes are not whole.
