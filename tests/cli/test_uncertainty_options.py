@@ -79,7 +79,7 @@ def test_predict_says_what_its_intervals_are_for(folder, cli):
         assert "as many votes" not in printed.err
         radius[covers] = pd.read_csv(target).radius[0]
     printed = cli([*command, "--level", "0.8", "--out", str(folder / "default.csv")])
-    assert "--covers true gives those for the distribution behind the votes" in printed.err
+    assert "with --covers true they cover the distribution behind the votes" in printed.err
     assert pd.read_csv(folder / "default.csv").radius[0] == radius["given"]
     assert radius["true"] < 0.9 * radius["given"]
     assert "--level 0.9" in cli([*command, "--covers", "true"], status=2).err
