@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 
 SECONDS_PER_FILE = 20
 ADDRESS_SPACE = 8 * 2**30
@@ -32,6 +33,9 @@ LOADERS = [
     "ObjectNode", "DictNode", "ListNode", "TupleNode", "NdArrayNode", "TreeNode", "JsonNode", "TypeNode", "PartialNode",
     "ConstructorFromReduceNode", "CachedNode", "SparseMatrixNode", "MethodNode", "FunctionNode", "DTypeNode",
 ]  # fmt: skip
+
+
+TEXT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
 
 
 def unpack(path: Path) -> tuple[dict, dict[str, bytes]]:
@@ -181,6 +185,37 @@ def change_schema(generator, about, members):
     members["schema.json"] = json.dumps(schema).encode()
 
 
+def change_multiplicity(generator, about, members):
+    """One thing many times: objects of one array, large when unpacked, or of one identity; values of JSON."""
+    schema = json.loads(members["schema.json"])
+    nodes = nodes_of(schema)
+    arrays = [node for node in nodes if "file" in node]
+    node = generator.choice(arrays if generator.random() < 0.7 else nodes)
+    place = generator.choice([item for item in nodes if item["__loader__"] == "DictNode"])
+    if node.get("file", "").endswith(".npz"):
+        buffer = io.BytesIO()
+        sparse.save_npz(buffer, sparse.csr_matrix(np.ones((1, 2**22), np.int8)))
+        members[node["file"]] = buffer.getvalue()
+    elif "file" in node:
+        members[node["file"]] = npy(np.zeros(2**22))
+    elif generator.random() < 0.3:
+        node = {**TEXT, "content": "[" + "[]," * 2 * 10**7 + "[]]"}
+    number = min(generator.choice([200, 20_000]), max(2, 10**7 // len(json.dumps(node))))  # else writing takes too long
+    identity = generator.choice(["the same", "none", "new"])
+    place["__id__"] = "many"
+    for i in range(number):
+        identities = {"the same": {}, "none": {"__id__": 0}, "new": {"__id__": f"new {i}"}}
+        place["content"][f"attribute{i}"] = node | identities[identity]
+    names = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
+    place["key_types"] = {
+        **TEXT,
+        "__class__": "list",
+        "__loader__": "ListNode",
+        "content": [names] * len(place["content"]),
+    }
+    members["schema.json"] = json.dumps(schema).encode()
+
+
 def change_members(generator, about, members):
     names = list(members)
     name, other = generator.choice(names), generator.choice(names)
@@ -202,8 +237,8 @@ def change_description(generator, about, members):
         about["versions"] = {"scikit-ldl": ODD[generator.integers(len(ODD))]}
 
 
-CHANGES = [change_array, change_header, change_schema, change_members, change_description]
-SHARES = [0.5, 0.05, 0.35, 0.05, 0.05]
+CHANGES = [change_array, change_header, change_schema, change_members, change_description, change_multiplicity]
+SHARES = [0.45, 0.05, 0.3, 0.05, 0.05, 0.1]
 
 
 def mutate(number: int, source: Path, target: Path) -> None:

@@ -1,5 +1,6 @@
 """Bad tables and options for the commands: one line that says what is wrong, no traceback, no hang, nothing lost."""
 
+import resource
 import shlex
 import time
 import warnings
@@ -42,6 +43,24 @@ BAD_FILES = {
     "single row": b"x,a,b\n1,0.5,0.5\n",
     "no features": b"a,b\n0.5,0.5\n0.2,0.8\n0.1,0.9\n",
 }
+
+
+def table(names, row):
+    """Thirty rows with the labels a and b at the end."""
+    return "\n".join([f"{names},a,b", *(f"{row(i)},{i / 50},{1 - i / 50}" for i in range(1, 31))]).encode()
+
+
+MANY = {
+    "columns": table(",".join(f"x{j}" for j in range(2000)), lambda i: ",".join(f"{i * j % 7}" for j in range(2000))),
+    "empty columns": table("x" + "," * 2000, lambda i: f"{i}" + "," * 2000),
+    "characters": table("x", lambda i: "w" * 10**5 + str(i)),
+    "words": table("x", lambda i: " ".join(f"w{i}and{j}" for j in range(5000))),
+    "quotation marks": table("x", lambda i: '"' + '""' * 10**5 + f'{i}"'),
+    "lines in a cell": table("x", lambda i: '"' + "\n" * 10**4 + f'{i}"'),
+    "cells": GOOD.replace("15,0,0.3,0.7\n", "15,0,0.3,0.7" + ",9" * 10**5 + "\n").encode(),
+    "blank lines": GOOD.replace("\n", "\n" * 10**4).encode(),
+}
+"""Multiplicity: nothing in these tables is wrong, there is only much of it."""
 BAD_OPTIONS = (
     *("--labels nothing_*", "--labels a", "--labels a,b,q", "--labels ''", "--labels a,b --kind shares"),
     *("--labels a,b --weight q", "--labels a,b --groups q", "--labels a,b --weight a", "--labels a,b --drop q"),
@@ -97,6 +116,21 @@ def test_roles_of_many_columns_take_linear_time():
     assert time.process_time() - began < 3
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANY)
+def test_much_of_one_thing(tmp_path, monkeypatch, capsys, campaign, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "many.csv").write_bytes(MANY[name])
+    for line in (
+        "fit many.csv --labels a,b --model sa-bfgs --out m.skldl --overwrite",
+        "fit many.csv --labels a,b --model sa-bfgs --out m.skldl --overwrite --stream",
+        "predict m.skldl many.csv --out p.csv --overwrite",
+    ):
+        attack(campaign, capsys, f"many {name}: {line}", line, may_succeed=True)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 3 * 2**20  # in KiB
+
+
+@pytest.mark.slow
 def test_bad_tables_and_options(tmp_path, monkeypatch, capsys, campaign):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "good.csv").write_text(GOOD)
