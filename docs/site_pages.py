@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MATHJAX = "mathjax/tex-svg-full.js"
-PROJECT_FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PROJECT_FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "SUPPORT.md", "GOVERNANCE.md", "CODE_OF_CONDUCT.md")
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 PROJECT_INDEX = """# Project
@@ -22,7 +22,10 @@ PROJECT_INDEX = """# Project
 ```{toctree}
 :maxdepth: 1
 changelog
+support
 contributing
+governance
+code_of_conduct
 optional: security
 ../versioning
 citing

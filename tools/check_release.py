@@ -50,7 +50,14 @@ IN_SDIST = (
     "LICENSE",
     "CHANGELOG.md",
     "CITATION.cff",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
+    "GOVERNANCE.md",
+    "SUPPORT.md",
+    "codemeta.json",
+    "recipe/recipe.yaml",
+    "paper/paper.md",
+    "paper/paper.bib",
     "SECURITY.md",
     "Makefile",
     "noxfile.py",
@@ -242,8 +249,9 @@ def _size_faults(path: Path, kind: str) -> list[str]:
 
 
 def version_faults(tag: str, root: Path = ROOT) -> list[str]:
-    """Differences between the versions of tag, package, citation and changelog; missing compatibility files."""
-    version = load_pyproject(root / "pyproject.toml")["project"]["version"]
+    """Differences between the versions of tag, package, citation and changelog; missing files; placeholders."""
+    project = load_pyproject(root / "pyproject.toml")["project"]
+    version = project["version"]
     package = (root / "src/skldl/__init__.py").read_text(encoding="utf-8")
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -260,7 +268,20 @@ def version_faults(tag: str, root: Path = ROOT) -> list[str]:
     measured = f"benchmarks/history/{version}.json"
     if version.endswith(".0") and not (root / measured).exists():
         faults.append(f"{measured} is missing: run make bench.")
-    return faults
+    for name, pattern in (
+        ("codemeta.json", r'"version": "([^"]+)"'),
+        ("recipe/recipe.yaml", r'\n  version: "([^"]+)"'),
+    ):
+        found = re.search(pattern, (root / name).read_text(encoding="utf-8")) if (root / name).exists() else None
+        if found and found[1] != version:
+            faults.append(f"{name} does not say {version}.")
+    return faults + placeholder_faults(project)
+
+
+def placeholder_faults(project: dict[str, Any]) -> list[str]:
+    """A fault if the addresses of the project have no owner yet."""
+    left = [address for address in project.get("urls", {}).values() if re.search(r"\bOWNER\b", address)]
+    return [f"pyproject.toml has the placeholder address {left[0]}: run tools/set_owner.py."] if left else []
 
 
 def main(command: str, *arguments: str) -> int:

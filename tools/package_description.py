@@ -2,8 +2,8 @@
 
 hatchling calls this file whenever a distribution is built (``[tool.hatch.metadata.hooks.custom]`` in pyproject.toml). A
 package index shows the text without the files beside it, so that a relative link leads nowhere and a relative picture
-is broken. Links become their text, which names the file in most cases; pictures are left out. If ``address`` is set in
-that section of pyproject.toml, both become absolute instead.
+is broken. Links become their text, which names the file in most cases; pictures are left out. Once the owner of the
+repository is filled in at ``address`` in that section of pyproject.toml, both become absolute instead.
 """
 
 import re
@@ -27,15 +27,17 @@ def package_description(readme: str, address: str = "") -> str:
     readme : str
         Markdown with links relative to the root of the repository.
     address : str, default=""
-        Address of that root, with a slash at its end; empty if there is none.
+        Address of that root, with a slash at its end; empty if there is none. An address with the placeholder OWNER
+        counts as none. Pictures are loaded from ``/raw/`` in place of ``/blob/``, which is a page around a file.
 
     Returns
     -------
     str
         Markdown without relative links.
     """
-    if address:
-        pictured = _PICTURE.sub(lambda found: found[0].replace(f"({found[2]}", f"({address}{found[2]}"), readme)
+    if address and "/OWNER/" not in address:
+        files = address.replace("/blob/", "/raw/")
+        pictured = _PICTURE.sub(lambda found: found[0].replace(f"({found[2]}", f"({files}{found[2]}"), readme)
         return _LINK.sub(rf"[\1]({address}\2)", pictured)
     return _LINK.sub(r"\1", _PICTURE.sub("", readme))
 

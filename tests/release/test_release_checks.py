@@ -147,6 +147,10 @@ def test_the_description_of_the_package_has_no_relative_link(checks, load_script
         "![A b](https://example.org/docs/a.png)\n\n"
         "See [the guide](https://example.org/docs/guide.md), [there](https://example.org/x) and [below](#below).\n"
     )
+    there = "https://github.com/lab/scikit-ldl/blob/main/"
+    assert "![A b](https://github.com/lab/scikit-ldl/raw/main/docs/a.png)" in adapted(text, there)
+    assert "[the guide](https://github.com/lab/scikit-ldl/blob/main/docs/guide.md)" in adapted(text, there)
+    assert adapted(text, there.replace("lab", "OWNER")) == adapted(text)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert checks.description_faults(readme)
     assert checks.description_faults(adapted(readme)) == []

@@ -34,8 +34,8 @@ def sessions():
     return names | {f"tests-{version}" for version in constants["PYTHONS"]}
 
 
-def test_both_workflows_are_there():
-    assert [path.name for path in FILES] == ["ci.yml", "release.yml"]
+def test_the_workflows_are_there():
+    assert [path.name for path in FILES] == ["ci.yml", "release.yml", "site.yml"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -61,10 +61,10 @@ def test_every_command_is_a_target_of_make(path):
 def test_no_secret_and_no_more_rights_than_needed(path):
     assert "secrets" not in path.read_text(encoding="utf-8")
     content, found = jobs(path)
+    more = {"publish": {"id-token": "write"}, "deploy": {"pages": "write", "id-token": "write"}}
     assert content["permissions"] in ({}, {"contents": "read"})
     for name, job in found.items():
-        expected = {"id-token": "write"} if name == "publish" else {"contents": "read"}
-        assert job.get("permissions", content["permissions"]) == expected
+        assert job.get("permissions", content["permissions"]) == more.get(name, {"contents": "read"})
         assert "timeout-minutes" in job
         for step in job["steps"]:
             if step.get("uses", "").startswith("actions/checkout"):
@@ -86,3 +86,10 @@ def test_only_what_was_checked_is_published():
     assert release["publish"]["needs"] == "build"
     assert release["publish"]["environment"] == "release"
     assert not any("run" in step for step in release["publish"]["steps"])
+
+
+def test_only_a_tested_site_is_deployed():
+    site = jobs(FOLDER / "site.yml")[1]
+    assert [step["run"] for step in site["build"]["steps"] if "run" in step] == ["make site"]
+    assert site["deploy"]["needs"] == "build"
+    assert not any("run" in step for step in site["deploy"]["steps"])
