@@ -492,7 +492,7 @@ class StudyError(DataError):
     >>> Study(["Lexicon"], [], folds=1)
     Traceback (most recent call last):
     ...
-    skldl.exceptions.StudyError: folds = 1 must be an integer, at least 2.
+    skldl.exceptions.StudyError: folds=1 must be an integer, at least 2.
     """
 
 

@@ -93,7 +93,6 @@ def test_as_a_process_it_ends_at_once_on_sigterm(tmp_path, monkeypatch, capsys):
     assert main() == 0
     assert capsys.readouterr().out.strip() == skldl.__version__
     with contextlib.suppress(OSError), whole_file(tmp_path / "t.csv"):
-        assert len(list(tmp_path.iterdir())) == 1
         handlers[signal.SIGTERM]()
         assert not list(tmp_path.iterdir())
     assert ended == [143]

@@ -54,16 +54,16 @@ def test_one_identity_is_one_object(opened):
 
 def test_sizes(opened):
     file = opened(MEAN)
-    file.members["bomb.npy"] = bytes(2**29)
-    file.rejects("more than 536,870,912 bytes when unpacked")
-    assert file.path.stat().st_size < 2**20
+    file.members["bomb.npy"] = bytes(2**30)
+    file.rejects("more than 1,073,741,824 bytes when unpacked")
+    assert file.path.stat().st_size < 2**21
     path = skldl.save(MEAN, file.path)
     with pytest.raises(ModelFileError, match=r"max_bytes=\d+"):
         skldl.load(path, max_bytes=100)
     with zipfile.ZipFile(path) as archive:
         content = archive.read("model.skops")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("skldl.json", json.dumps(file.about)[:-1] + ', "x": [' + "[]," * 2**22 + "0]}")
+        archive.writestr("skldl.json", json.dumps(file.about)[:-1] + ', "x": [' + "[]," * 2**23 + "0]}")
         archive.writestr("model.skops", content)
     with pytest.raises(ModelFileError, match="bytes when unpacked"):
         persistence.inspect(path)
