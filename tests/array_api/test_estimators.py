@@ -14,7 +14,7 @@ ESTIMATORS = {
     "mean": MeanDistribution(),
     "sa-bfgs": SABFGS(),
     "sa-bfgs with intercept": SABFGS(alpha=1e-3, fit_intercept=True),
-    "sa-bfgs without whitening": SABFGS(alpha=1e-3, whiten=False, tol=1e-10),
+    "sa-bfgs without whitening": SABFGS(alpha=1e-3, whiten=False),
     "sa-bfgs-cv": SABFGSCV(alphas=(1e-2, 1e-4), cv=3),
     "sa-iis": SAIIS(max_iter=30),
     "aa-knn": AAKNN(n_neighbors=4),
