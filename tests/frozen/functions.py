@@ -302,9 +302,9 @@ def _linear() -> Any:
 
 def _region(method: str, score: str, **settings: Any) -> Any:
     X, D = make_distributions(150, 4, 3, random_state=4)
-    model = uncertainty.ConformalLDL(_linear(), method=method, conformity_score=score, random_state=0, **settings).fit(
-        X[:120], D[:120]
-    )
+    model = uncertainty.ConformalLDL(_linear(), method=method, random_state=0, **settings)
+    name = "conformity_score" if hasattr(model, "conformity_score") else "score"  # before
+    model.set_params(**{name: score}).fit(X[:120], D[:120])
     region = model.predict_region(X[120:], level=0.8)
     return flat(_attributes(region, "center", "radius", "lower", "upper"), region.contains(D[120:]))
 
