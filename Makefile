@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up the environment .venv first, if need be.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint unit test-slow bench bench-scale study docs site clean
+.PHONY: help setup demo test lint unit coverage test-slow bench bench-scale study docs site clean
 
 PYTHON ?=
 BIN := .venv/bin
@@ -18,6 +18,7 @@ unexport VIRTUAL_ENV
 help:
 	@echo 'make demo       set up the environment and run the main job on embedded data'
 	@echo 'make test       set up the environment and run every check and test (a few minutes)'
+	@echo 'make coverage   the tests of make test again, with the lines that they execute'
 	@echo 'make test-slow  the tests that take longer, the reproduction of published numbers among them'
 	@echo 'make release-check  every Python, the lowest versions of all dependencies, wheel and extras (SESSION=lowest: one part)'
 	@echo 'make bench      speed and memory, side by side with other packages, and accuracy (hours; one part: benchmarks/run.py)'
@@ -45,6 +46,11 @@ lint: setup
 
 # One BLAS thread for each of the two test processes: the numbers do not depend on the machine's cores.
 unit: setup
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+	  $(BIN)/python -m pytest -n 2 -m 'not slow' -q
+
+# The same tests with their coverage, which takes a third more time; it fails below the bound in pyproject.toml.
+coverage: setup
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	  $(BIN)/python -m pytest -n 2 -m 'not slow' --cov --cov-report=term -q
 
